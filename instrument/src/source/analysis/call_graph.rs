@@ -7,6 +7,7 @@ use crate::source::analysis::declared_type::Types;
 use crate::source::analysis::implicit_edges::{self, ImplicitEdge};
 use crate::source::analysis::induction;
 use crate::source::analysis::overload::{Parameters, Vectors};
+use crate::source::analysis::pasted_edges;
 use crate::source::syntax::class;
 use crate::source::syntax::declaration::is_declared;
 use crate::source::syntax::fragment::Fragment;
@@ -39,6 +40,9 @@ pub(crate) struct Call {
     /// The token that says so.
     pub(crate) at: usize,
 }
+
+/// Most tokens of a list of template arguments that are read.
+const MOST_TEMPLATE_ARGUMENTS: usize = 64;
 
 /// How many arguments a list may have: fewest and most. Commas in template arguments make the two differ.
 type Arity = (usize, usize);
@@ -88,7 +92,7 @@ impl CallGraph {
                     }
                     let name = fragment.text(source, at);
                     if macros.is_defined(name) {
-                        let behind = behind_macros.entry(name).or_insert_with(|| behind_macro(source, macros, name, &by_name));
+                        let behind = behind_macro(source, macros, name, &by_name, &mut behind_macros);
                         callees.extend(behind.iter().map(|callee| Call { callee: *callee, at }));
                     }
                     let Some(candidates) = by_name.get(name) else { continue };
@@ -115,6 +119,9 @@ impl CallGraph {
                 callees.into_iter().collect()
             })
             .collect();
+        for (callees, pasted) in callees.iter_mut().zip(pasted_edges::of(source, fragment, functions, macros, &by_name)) {
+            callees.extend(pasted);
+        }
         callees.push(addressed.into_iter().map(|callee| Call { callee, at: 0 }).collect());
         let (implicit, lambdas) = implicit_edges::all(source, fragment, functions, macros, declared, &by_name, &callees);
         callees.resize(implicit.len(), Vec::new());
@@ -275,6 +282,7 @@ fn given(fragment: &Fragment, at: usize, end: usize, made: impl Fn() -> bool) ->
         _ if explicit.is_some() => Some((ANY, None)),
         // Template arguments whose end is not clear; or a name alone, a function that is passed on.
         Some(Kind::Punct(b'<' | b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => Some((ANY, None)),
+        Some(Kind::Punct(b'>')) if ends_template_arguments(fragment, at + 1) => Some((ANY, None)),
         // A variable of the class that the constructor or destructor is of.
         Some(Kind::Ident | Kind::Punct(b'{')) if made() => Some((ANY, None)),
         _ => None,
@@ -337,7 +345,31 @@ fn addressed(source: &[u8], fragment: &Fragment, by_name: &BTreeMap<&[u8], Vec<u
 /// Whether a name stands where a function's own would be passed on: nothing follows that would call it, or declare it.
 fn is_passed_on(fragment: &Fragment, at: usize) -> bool {
     fragment.kind(at) == Some(Kind::Ident)
-        && matches!(fragment.kind(at + 1), Some(Kind::Punct(b',' | b')' | b';' | b':' | b'?' | b'}' | b']')))
+        && match fragment.kind(at + 1) {
+            Some(Kind::Punct(b',' | b')' | b';' | b':' | b'?' | b'}' | b']')) => true,
+            Some(Kind::Punct(b'>')) => ends_template_arguments(fragment, at + 1),
+            _ => false,
+        }
+}
+
+/// Whether the `>` may end a list of template arguments.
+fn ends_template_arguments(fragment: &Fragment, close: usize) -> bool {
+    let (mut at, mut depth) = (close, 0_u32);
+    for _ in 0..MOST_TEMPLATE_ARGUMENTS {
+        match fragment.kind(at) {
+            Some(Kind::Punct(b'>')) => depth += 1,
+            Some(Kind::Punct(b'<')) => depth -= 1,
+            Some(Kind::Punct(b')' | b']' | b'}')) => at = fragment.mate(at).filter(|open| *open < at).unwrap_or(at),
+            Some(Kind::Punct(b'(' | b'[' | b'{' | b';')) => return false,
+            _ => {}
+        }
+        if depth == 0 {
+            return true;
+        }
+        let Some(before) = at.checked_sub(1) else { return false };
+        at = before;
+    }
+    true
 }
 
 /// Whether the token ends what is called, and that is no function's name: `table[i](…)`, `(*f)(…)`, a variable's name.
@@ -377,21 +409,31 @@ pub(crate) fn calls_its_own_argument(source: &[u8], fragment: &Fragment, at: usi
         && matches!(fragment.kind(at + 3), Some(Kind::Punct(b',' | b')')))
 }
 
-/// Functions whose names are in the bodies of a macro of this file, or of the macros that it uses.
-fn behind_macro<'a>(source: &'a [u8], macros: &Macros, name: &'a [u8], by_name: &BTreeMap<&[u8], Vec<usize>>) -> BTreeSet<usize> {
-    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::from([name]), vec![name]);
+/// Functions whose names are in the bodies of a macro of this file, or of the macros that it uses. Of some that is known.
+fn behind_macro<'a, 'b>(
+    source: &'a [u8],
+    macros: &Macros,
+    of: &'a [u8],
+    by_name: &BTreeMap<&[u8], Vec<usize>>,
+    known: &'b mut BTreeMap<&'a [u8], BTreeSet<usize>>,
+) -> &'b BTreeSet<usize> {
+    let is_new = !known.contains_key(of);
+    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::from([of]), Vec::from_iter(is_new.then_some(of)));
     while let Some(name) = work.pop() {
         for body in macros.bodies_of(name) {
             for token in body.tokens.iter().filter(|token| token.kind == Kind::Ident) {
                 let text = &source[token.range()];
                 found.extend(by_name.get(text).into_iter().flatten());
                 if macros.is_defined(text) && seen.insert(text) {
-                    work.push(text);
+                    match known.get(text) {
+                        Some(behind) => found.extend(behind),
+                        None => work.push(text),
+                    }
                 }
             }
         }
     }
-    found
+    known.entry(of).or_insert(found)
 }
 
 /// Arguments or parameters between two parentheses.

@@ -29,9 +29,17 @@ pub(crate) fn never_repeats(source: &[u8], fragment: &Fragment, loop_: &Loop) ->
     match words[..] {
         [b"0" | b"false"] => true,
         // CUTLASS writes `&x != &x` to keep compilers from warning of a constant.
-        [b"&", a, b"!=", b"&", b] => a == b,
+        [b"&", a, b"!=", b"&", b] => a == b && !overloads_address(source),
         _ => false,
     }
+}
+
+/// Whether the text has an operator `&` with one operand, or with two: what it returns may be anything.
+fn overloads_address(source: &[u8]) -> bool {
+    memchr::memmem::find_iter(source, b"operator").any(|at| {
+        let behind = source[at + 8..].trim_ascii_start();
+        (behind.starts_with(b"&") && !matches!(behind.get(1), Some(b'&' | b'='))) || behind.starts_with(b"bitand")
+    })
 }
 
 /// Loop keywords of the range that no loop was made of.

@@ -6,7 +6,7 @@
 
 use crate::source::analysis::call_graph;
 use crate::source::analysis::declared_type::{Type, Types};
-use crate::source::analysis::operators::{self, Operators};
+use crate::source::analysis::operators::Operators;
 use crate::source::syntax::declaration;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
@@ -289,10 +289,6 @@ impl<'a, 'b> Reader<'a, 'b> {
                     at + 1
                 }
                 Kind::Ident if self.context.operators.words.contains(fragment.text(self.context.source, at)) => {
-                    now.signs.push((at, !self.ends_operand(at, from)));
-                    at + 1
-                }
-                Kind::Ident if operators::alternative(fragment.text(self.context.source, at)).is_some() => {
                     now.signs.push((at, !self.ends_operand(at, from)));
                     at + 1
                 }

@@ -85,7 +85,7 @@ impl<'a> Reader<'a, '_> {
                     *now = Expression::default();
                     return at + 1;
                 }
-                if fragment.kind(at + 1) == Some(Kind::Arrow) {
+                if fragment.kind(at + 1) == Some(Kind::Arrow) && Operators::width(fragment, at + 1) == 1 {
                     return at + 2;
                 }
                 let of = if is_whole { self.class.map_or(Type::any(), Type::class) } else { Type::default() };
@@ -268,8 +268,8 @@ impl<'a> Reader<'a, '_> {
         if macros.computes(name) && arguments.is_number() {
             return (end, Some(Operand { at, of: Type::default(), text: None }));
         }
-        for found in operators.behind_macro(source, macros, name) {
-            self.note(at, found, None);
+        for found in operators.behind_macro(source, macros, name).iter() {
+            self.note(at, found.clone(), None);
         }
         (end, Some(Operand { at, of: Type { any: true, ..Type::foreign() }, text: None }))
     }

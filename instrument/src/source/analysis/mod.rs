@@ -21,6 +21,7 @@ pub(crate) mod invariant;
 pub(crate) mod lambda_call;
 pub(crate) mod operators;
 pub(crate) mod overload;
+pub(crate) mod pasted_edges;
 pub(crate) mod purity;
 pub(crate) mod shared_memory;
 pub(crate) mod strip_mine;

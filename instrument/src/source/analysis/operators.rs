@@ -9,8 +9,10 @@ use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Kind;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 
 /// An overloaded operator.
 #[derive(Debug)]
@@ -60,6 +62,8 @@ pub(crate) struct Operators<'a> {
     braces: BTreeMap<usize, &'a [u8]>,
     /// For each token that begins a function's head, or a declaration in a class, the class's brace.
     around: Vec<u32>,
+    /// What the bodies of macros may call, as far as it was asked.
+    behind_macros: RefCell<BTreeMap<&'a [u8], Rc<Vec<Implicit<'a>>>>>,
 }
 
 impl<'a> Operators<'a> {
@@ -236,7 +240,7 @@ impl<'a> Operators<'a> {
     /// The signs that the tokens from `at` on may be.
     pub(crate) fn signs_at(source: &'a [u8], fragment: &Fragment, at: usize) -> Vec<Vec<u8>> {
         let text = fragment.text(source, at);
-        let mut sign = alternative(text).unwrap_or(text).to_vec();
+        let mut sign = text.to_vec();
         if matches!(sign[..], [b'[']) {
             sign = b"[]".to_vec();
         }
@@ -270,7 +274,7 @@ impl<'a> Operators<'a> {
 
     /// The functions of that sign which these operands may fit.
     pub(crate) fn overloads(&self, sign: &[u8], count: Option<usize>, operands: &[Option<&Type<'a>>]) -> Vec<usize> {
-        let Some(overloads) = self.by_sign.get(sign) else { return Vec::new() };
+        let overloads = self.by_sign.get(sign).map_or(&[][..], Vec::as_slice);
         let fits = |overload: &&Overload<'a>| {
             // The object of a member is converted to nothing else.
             let is_object = overload.is_member && operands.first().is_some_and(|first| first.is_some_and(Type::is_number));
@@ -280,7 +284,30 @@ impl<'a> Operators<'a> {
                 && !is_object
                 && overload.operands.iter().zip(operands.iter().copied()).all(converts)
         };
-        overloads.iter().filter(fits).map(|overload| overload.function).collect()
+        let mut found: BTreeSet<usize> = overloads.iter().filter(fits).map(|overload| overload.function).collect();
+        found.extend(self.of_parts(sign, operands));
+        found.into_iter().collect()
+    }
+
+    /// Functions of that sign which the compiler's own for these operands call: those of their members and bases.
+    fn of_parts(&self, sign: &[u8], operands: &[Option<&Type<'a>>]) -> BTreeSet<usize> {
+        let signs: &[&[u8]] = match sign {
+            b"=" | b"==" => &[sign],
+            b"<=>" => &[b"<=>", b"<", b"=="],
+            _ => return BTreeSet::new(),
+        };
+        let mut parts: BTreeSet<&[u8]> = BTreeSet::new();
+        let mut work: Vec<&[u8]> = operands.iter().copied().flatten().flat_map(|operand| operand.classes.iter().copied()).collect();
+        while let Some(class) = work.pop() {
+            let of_class = self.classes.get(class).into_iter().flat_map(|of_class| of_class.parts.iter().copied());
+            work.extend(of_class.filter(|part| parts.insert(part)));
+        }
+        let is_of_part = |overload: &&Overload<'a>| {
+            let first = overload.operands.first().into_iter().flat_map(|first| first.classes.iter());
+            overload.class.iter().chain(first).any(|class| parts.contains(class))
+        };
+        let overloads = signs.iter().filter_map(|sign| self.by_sign.get(*sign)).flatten();
+        overloads.filter(is_of_part).map(|overload| overload.function).collect()
     }
 
     /// Whether a value of the first type may be passed where the second is asked for.
@@ -354,7 +381,19 @@ impl<'a> Operators<'a> {
     }
 
     /// What the bodies of a macro may call: overloads of the signs in it, and what belongs to the classes that it names.
-    pub(crate) fn behind_macro(&self, source: &'a [u8], macros: &Macros, name: &'a [u8]) -> Vec<Implicit<'a>> {
+    pub(crate) fn behind_macro(&self, source: &'a [u8], macros: &Macros, name: &'a [u8]) -> Rc<Vec<Implicit<'a>>> {
+        if let Some(known) = self.behind_macros.borrow().get(name) {
+            return Rc::clone(known);
+        }
+        let found = Rc::new(self.read_behind_macro(source, macros, name));
+        self.behind_macros.borrow_mut().insert(name, Rc::clone(&found));
+        found
+    }
+
+    fn read_behind_macro(&self, source: &'a [u8], macros: &Macros, name: &'a [u8]) -> Vec<Implicit<'a>> {
+        if self.by_sign.is_empty() && self.classes.is_empty() {
+            return Vec::new();
+        }
         let (mut found, mut seen, mut work) = (Vec::new(), BTreeSet::from([name]), vec![name]);
         while let Some(name) = work.pop() {
             for body in macros.bodies_of(name) {
@@ -400,33 +439,13 @@ fn sign_of(source: &[u8], fragment: &Fragment, at: usize) -> Vec<u8> {
     let end = (at + 1..(at + 6).min(fragment.len()))
         .find(|end| fragment.is(*end, b'(') || (*end > at + 1 && fragment.is(*end, b'<')))
         .unwrap_or(at + 2);
-    let text = |token| alternative(fragment.text(source, token)).unwrap_or(fragment.text(source, token));
-    (at + 1..end).flat_map(|token| text(token).iter().copied()).collect()
-}
-
-/// The sign that a word stands for.
-pub(crate) fn alternative(word: &[u8]) -> Option<&'static [u8]> {
-    Some(match word {
-        b"and" => b"&&",
-        b"or" => b"||",
-        b"not" => b"!",
-        b"compl" => b"~",
-        b"bitand" => b"&",
-        b"bitor" => b"|",
-        b"xor" => b"^",
-        b"not_eq" => b"!=",
-        b"and_eq" => b"&=",
-        b"or_eq" => b"|=",
-        b"xor_eq" => b"^=",
-        _ => return None,
-    })
+    (at + 1..end).flat_map(|token| fragment.text(source, token).iter().copied()).collect()
 }
 
 /// Whether a type stands behind the word `operator`.
 fn is_conversion(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     matches!(fragment.kind(at + 1), Some(Kind::Ident | Kind::Keyword | Kind::Scope))
         && !matches!(fragment.text(source, at + 1), b"new" | b"delete" | b"co_await")
-        && alternative(fragment.text(source, at + 1)).is_none()
 }
 
 /// For each token the brace of the class at whose level it stands, in a list of parameters too.

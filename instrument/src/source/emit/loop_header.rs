@@ -98,7 +98,7 @@ fn around(form: &LoopForm, weight: &Weight, index: usize, site: u64) -> Option<A
                 (format!("{text}; __cuinstr_strip != 0u; __cuinstr_step(__cuinstr_strip, {site:#x}ull))"), pass)
             };
             let body = format!(" {inner}{text}");
-            Some(Around { keyword, body, before: format!("{before} && ("), behind: ")".to_owned() })
+            Some(Around { keyword, body, before: format!("{before} && (bool)("), behind: ")".to_owned() })
         }
         LoopForm::Chunk(Chunk { length: chunk, .. }, unroll) => {
             let ((keyword, inner), units) = (pragmas(unroll), weight::text(weight));
@@ -242,13 +242,13 @@ fn strip(strip: &Strip, offsets: &LoopOffsets, unroll: &Unroll, weight: &Weight,
         let inside = format!("for ({count} = {length_now}; {count} != 0u{asked}");
         (inside, format!(" __cuinstr_step({count}, {site:#x}ull)"), format!("__cuinstr_unbroken({count})"))
     };
-    header.before = format!(" {ended} && ");
-    let inside = if is_for { format!("; {pass}) {inner}{inside}") } else { format!(") {inner}{inside}") };
+    header.before = format!(" {ended} && (bool)(");
+    let inside = if is_for { format!("); {pass}) {inner}{inside}") } else { format!(")) {inner}{inside}") };
     let behind = if is_for { String::new() } else { format!(";{count}") };
     if is_for {
         header.step = count;
     } else {
-        header.before = format!(" {ended} && ({pass}, true) && ");
+        header.before = format!(" {ended} && ({pass}, true) && (bool)(");
     }
     match offsets.rest {
         Some(at) => (header.inside, header.behind) = (Some((at, inside + " ")), behind),

@@ -43,7 +43,8 @@ fn add(edits: &mut Vec<Edit>, source: &[u8], insertion: &Insertion) {
                 Place::Brace { at } => insert(at, false, poll::statement(style, &poll)),
                 Place::Step { at, empty } => insert(at, false, if empty { format!(" {poll}") } else { format!(" {poll},") }),
                 Place::Condition { open, close } => {
-                    insert(open, false, format!("({poll}, true) && ("));
+                    // An operator `&&` of the user's takes no `bool` that we made.
+                    insert(open, false, format!("({poll}, true) && (bool)("));
                     insert(close, true, ")".to_owned());
                 }
                 Place::Wrap { open, close } => {

@@ -59,9 +59,8 @@ impl Planner<'_> {
             self.macro_use(known, &owners[use_.scope], use_, &mut needs.budget[use_.scope]);
         }
         self.barriers(known, &owners, body, &elision, is_kernel);
-        for found in asm::loops(self.input.source, fragment, body) {
+        for (found, message) in asm::loops(self.input.source, fragment, body) {
             let owner = &owners[found.scope];
-            let message = "this loop lies inside inline assembly: it is not polled";
             self.gap(Code::AsmLoop, message, fragment, found.token, owner, SiteKind::AsmLoop);
         }
         self.plan.diagnostics.extend(census::barriers(self.input.source, fragment, body, range, |scope| owners[scope].name.clone()));
@@ -107,13 +106,17 @@ impl Planner<'_> {
             if fragment.kind(at) != Some(Kind::Ident) {
                 continue;
             }
-            if self.input.macros.may_paste_a_loop(source, fragment, at) {
+            if self.pasting.may_loop(fragment, at) {
                 let owner = &owners[scopes[at - range.0]];
                 self.plan.summary.loops += 1;
                 let message = "this macro pastes words that may make a loop: it is not polled";
                 self.gap(Code::NotPolled, message, fragment, at, owner, SiteKind::MacroLoop);
             }
-            if self.input.macros.looping(fragment.text(source, at)).is_some() {
+            if let Some(message) = asm::use_may_loop(source, fragment, self.input.macros, at) {
+                self.gap(Code::AsmLoop, message, fragment, at, &owners[scopes[at - range.0]], SiteKind::AsmLoop);
+            }
+            let loops = |name: &[u8]| self.input.macros.looping(name).is_some();
+            if loops(fragment.text(source, at)) || self.pasting.names_of(fragment, at).into_iter().any(loops) {
                 budget[scopes[at - range.0]] = true;
             }
             if fragment.of_macro.is_none() {

@@ -41,7 +41,7 @@ impl Planner<'_> {
                 twins.iter().map(|twin| (Some(*twin), known.functions[*twin].open)).collect()
             });
             for (function, open) in opens {
-                let place = Place::Brace { at: Self::opening_place(known, owner.style, function, open) };
+                let place = Place::Brace { at: self.opening_place(known, owner.style, function, open) };
                 self.poll(place, PollStyle { polls: Polls::Each, ..owner.style }, site);
             }
         }

@@ -1,15 +1,17 @@
 //! Plans a fragment: the file, or a macro's body.
 
-use super::planner::{Known, Planner};
+use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::options::AtExit;
 use crate::source::analysis::call_graph::CallGraph;
 use crate::source::analysis::descent::Descent;
-use crate::source::analysis::{cost, descent, hardware};
+use crate::source::analysis::{census, cost, descent, hardware};
+use crate::source::plan::insertion::{OneReturn, PollStyle};
 use crate::source::syntax::definition::{self, DeviceCode};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::statement_reader;
+use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -42,6 +44,9 @@ impl Planner<'_> {
             bodies.extend(is_last.then_some((function.open..function.close, true)));
         }
         bodies.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        if fragment.of_macro.is_none() {
+            self.loops_in_arguments(&known, &bodies);
+        }
         let mut behind = 0;
         for (range, braces) in bodies {
             if range.start < behind {
@@ -104,11 +109,38 @@ impl Planner<'_> {
 
     /// Tells of macros that may mark device functions by words which they paste together.
     fn tell_of_pasted_attributes(&mut self, fragment: &Fragment) {
-        let macros = self.input.macros;
-        for at in (0..fragment.len()).filter(|at| macros.may_paste_an_attribute(self.input.source, fragment, *at)) {
+        for at in (0..fragment.len()).filter(|at| self.pasting.may_mark(fragment, *at)).collect::<Vec<_>>() {
             self.plan.summary.gaps += 1;
             let message = "this macro pastes words that may mark a device function: if it does, the function's loops are not polled";
             self.plan.diagnostics.push(Diagnostic::new(Code::NotPolled, message).at(fragment.tokens[at].range()));
+        }
+    }
+
+    /// Loops in host code that macros of this file take into device code: no function is seen around them.
+    fn loops_in_arguments(&mut self, known: &Known, bodies: &[(Range<usize>, bool)]) {
+        let (source, fragment, macros) = (self.input.source, known.fragment, self.input.macros);
+        let owner = Owner {
+            function: None,
+            name: String::new(),
+            style: PollStyle { polls: self.input.options.polls, host_too: true, inner: false, one_return: OneReturn::No },
+            untouched: None,
+            held: false,
+        };
+        let mut behind = 0;
+        for name in 0..fragment.len() {
+            let is_use = fragment.kind(name) == Some(Kind::Ident) && macros.makes_device_code(fragment.text(source, name));
+            let Some(close) = fragment.mate(name + 1).filter(|close| is_use && fragment.is(name + 1, b'(') && *close > behind) else {
+                continue;
+            };
+            for at in (name + 2).max(behind)..close {
+                let repeats = definition::is_loop(source, fragment, macros, at) || macros.looping(fragment.text(source, at)).is_some();
+                if repeats && !bodies.iter().any(|(range, _)| range.contains(&at)) {
+                    self.plan.summary.loops += 1;
+                    let message = "a macro may make device code of this loop: it is not polled";
+                    self.gap(Code::NotPolled, message, fragment, at, &owner, census::loop_kind(fragment, at));
+                }
+            }
+            behind = close;
         }
     }
 

@@ -24,6 +24,7 @@ use crate::source::syntax::definition::{self, DeviceCode};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function;
 use crate::source::syntax::grammar::Grammar;
+use crate::source::syntax::pasting::Pasting;
 use crate::source::syntax::source_file::SourceFile;
 use std::collections::BTreeSet;
 
@@ -44,6 +45,7 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
         types,
         others,
         links: Vec::new(),
+        pasting: Pasting::new(input.source, input.macros, input.macros.repeating()),
         plan: Plan::default(),
         ids: BTreeSet::new(),
         grammar: Grammar::new(),

@@ -10,6 +10,7 @@ use crate::source::plan::insertion::{Insertion, OneReturn, Opening, PollStyle};
 use crate::source::plan::last_poll;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
+use crate::source::syntax::macros::Macros;
 use crate::source::syntax::statement::Body;
 use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +53,11 @@ impl Planner<'_> {
             }
             return;
         }
-        let at = Self::opening_place(known, owner.style, owner.function.filter(|_| is_function), open);
+        let mut style = owner.style;
+        if counts.budget || counts.chunk_counters > 0 || counts.nests > 0 {
+            style.one_return = OneReturn::No;
+        }
+        let at = self.opening_place(known, style, owner.function.filter(|_| is_function), open);
         let mut opening =
             Opening { budget: counts.budget, chunk_counters: counts.chunk_counters, nests: counts.nests, ..Opening::default() };
         if is_function && let Some(index) = owner.function {
@@ -62,7 +67,7 @@ impl Planner<'_> {
                 self.recursion(known, owner, index, descent, &mut opening);
             }
         }
-        self.insert(Insertion::Opening { at, style: owner.style, opening });
+        self.insert(Insertion::Opening { at, style, opening });
     }
 
     /// The polls where a kernel begins and ends.
@@ -113,14 +118,13 @@ impl Planner<'_> {
         let (source, function) = (self.input.source, known.functions[index]);
         (function.open..function.close).any(|at| {
             let name = known.fragment.text(source, at);
-            known.fragment.kind(at) == Some(Kind::Ident)
-                && (known.names.contains(name) || self.input.macros.looping(name).is_some() || self.input.macros.is_loop_opener(name))
+            known.fragment.kind(at) == Some(Kind::Ident) && (known.names.contains(name) || is_looping(self.input.macros, name))
         })
     }
 
     /// Whether it is all that C++11 lets a constexpr function be.
-    pub(super) fn one_return(known: &Known, index: usize) -> OneReturn {
-        match return_of(known, index) {
+    pub(super) fn one_return(known: &Known, macros: &Macros, index: usize) -> OneReturn {
+        match return_of(known, macros, index) {
             Some(word) if known.fragment.is(word + 1, b'{') => OneReturn::List,
             Some(_) => OneReturn::Value,
             None => OneReturn::No,
@@ -128,8 +132,9 @@ impl Planner<'_> {
     }
 
     /// Where the text that opens a body stands: behind its brace, or in front of the value that is all of it.
-    pub(super) fn opening_place(known: &Known, style: PollStyle, index: Option<usize>, open: usize) -> usize {
-        let word = index.filter(|_| style.one_return == OneReturn::Value).and_then(|index| return_of(known, index));
+    pub(super) fn opening_place(&self, known: &Known, style: PollStyle, index: Option<usize>, open: usize) -> usize {
+        let macros = self.input.macros;
+        let word = index.filter(|_| style.one_return == OneReturn::Value).and_then(|index| return_of(known, macros, index));
         known.fragment.tokens[word.unwrap_or(open)].end as usize
     }
 
@@ -179,13 +184,22 @@ impl Planner<'_> {
     }
 }
 
-/// The `return` of a constexpr function that has no other statement, but for declarations of names.
-fn return_of(known: &Known, index: usize) -> Option<usize> {
+/// The `return` of a constexpr function that has no other statement, but for declarations of names. A macro that brings a loop
+/// along needs counters, which are statements of their own.
+fn return_of(known: &Known, macros: &Macros, index: usize) -> Option<usize> {
     let (function, fragment) = (known.functions[index], known.fragment);
+    let repeats = |at: usize| fragment.kind(at) == Some(Kind::Ident) && is_looping(macros, fragment.text(known.source, at));
+    if !function.constexpr || (function.open..function.close).any(repeats) {
+        return None;
+    }
     let mut at = function.open + 1;
     while matches!(fragment.text(known.source, at), b"static_assert" | b"using" | b"typedef") {
         at = (at..function.close).find(|end| fragment.is(*end, b';'))? + 1;
     }
     let is_last = fragment.kind(at) == Some(Kind::Return) && (at..function.close).filter(|at| fragment.is(*at, b';')).count() == 1;
-    (function.constexpr && is_last).then_some(at)
+    is_last.then_some(at)
+}
+
+fn is_looping(macros: &Macros, name: &[u8]) -> bool {
+    macros.looping(name).is_some() || macros.is_loop_opener(name)
 }

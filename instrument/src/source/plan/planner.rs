@@ -13,6 +13,7 @@ use crate::source::syntax::declaration::Declarations;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::{self, Function};
 use crate::source::syntax::grammar::Grammar;
+use crate::source::syntax::pasting::Pasting;
 use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::statement::Body;
 use cuinstr_abi::sites::hash;
@@ -40,6 +41,7 @@ pub(super) struct Planner<'a> {
     pub(super) others: BTreeSet<&'a [u8]>,
     /// The activations of that fragment, each with its owner and where its name stands.
     pub(super) links: Vec<(Link, Owner, usize)>,
+    pub(super) pasting: Pasting<'a>,
     pub(super) plan: Plan,
     pub(super) ids: BTreeSet<u64>,
     pub(super) grammar: Grammar,
@@ -118,7 +120,12 @@ impl Planner<'_> {
                     Owner {
                         function: Some(index),
                         name,
-                        style: PollStyle { polls: options.polls, host_too, inner: false, one_return: Self::one_return(known, index) },
+                        style: PollStyle {
+                            polls: options.polls,
+                            host_too,
+                            inner: false,
+                            one_return: Self::one_return(known, self.input.macros, index),
+                        },
                         untouched,
                         held: known.held.contains(&index),
                     }

@@ -4,9 +4,11 @@
 //! gets polls that do nothing on the host and in the compiler's own evaluation, so one function too many costs nothing there.
 
 use crate::common::options::Options;
+use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::{Function, Head, Marked, TAKES_LIST, is_lambda_body};
 use crate::source::syntax::macros::{Macros, Spaces};
+use crate::source::syntax::pasting::Pasting;
 use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -49,6 +51,7 @@ pub(crate) fn device_code(source: &[u8], fragment: &Fragment, macros: &Macros, o
     let mut named: BTreeSet<&[u8]> = declared.iter().map(|name| fragment.text(source, *name)).collect();
     named.extend(options.device_names.iter().map(String::as_bytes));
     named.extend(launched(source, fragment));
+    named.extend(definitions.pasted(source, fragment, macros));
     let chosen = definitions.choose(source, fragment, macros, &functions, named);
     let mut unmarked = Vec::new();
     for index in chosen {
@@ -81,6 +84,7 @@ pub(crate) fn names(source: &[u8], fragment: &Fragment, macros: &Macros, options
     let mut named: BTreeSet<&[u8]> = declared.iter().map(|name| fragment.text(source, *name)).collect();
     named.extend(options.device_names.iter().map(String::as_bytes));
     named.extend(launched(source, fragment));
+    named.extend(definitions.pasted(source, fragment, macros));
     let name_of = |function: &Function| function.name.map(|name| fragment.text(source, name).to_vec());
     let mut found = FileNames { used: named.iter().map(|name| name.to_vec()).collect(), ..FileNames::default() };
     found.unmarked.extend(definitions.unmarked.iter().filter_map(|definition| name_of(&definition.function)));
@@ -97,7 +101,11 @@ pub(crate) fn names(source: &[u8], fragment: &Fragment, macros: &Macros, options
 pub(crate) fn is_loop(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> bool {
     match fragment.kind(at) {
         Some(Kind::For | Kind::While | Kind::Do | Kind::Goto) => true,
-        Some(Kind::Ident) => macros.looping(fragment.text(source, at)).is_some_and(|looping| looping.opens),
+        Some(Kind::Asm) => asm::may_loop(source, fragment, at).is_some(),
+        Some(Kind::Ident) => {
+            macros.looping(fragment.text(source, at)).is_some_and(|looping| looping.opens)
+                || asm::use_may_loop(source, fragment, macros, at).is_some()
+        }
         _ => false,
     }
 }
@@ -153,6 +161,14 @@ impl Definitions {
     fn read(source: &[u8], fragment: &Fragment, macros: &Macros, marked: &BTreeMap<usize, Function>) -> Self {
         let scanner = Scanner { source, fragment, macros, marked, classes: Vec::new(), segment: 0, out: Self::default() };
         scanner.run()
+    }
+
+    /// Names of functions that uses of macros paste together, anywhere.
+    fn pasted<'a>(&self, source: &'a [u8], fragment: &Fragment, macros: &'a Macros<'a>) -> BTreeSet<&'a [u8]> {
+        let names = self.unmarked.iter().filter_map(|definition| definition.function.name).map(|name| fragment.text(source, name));
+        let pasting = Pasting::new(source, macros, names.collect());
+        let uses = (0..fragment.len()).filter(|at| macros.pastes(fragment.text(source, *at)));
+        uses.flat_map(|at| pasting.names_of(fragment, at)).collect()
     }
 
     /// Indices of the functions that a GPU may run.

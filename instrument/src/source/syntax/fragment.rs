@@ -2,7 +2,7 @@
 //! different ones.
 
 use crate::source::syntax::condition::arms;
-use crate::source::syntax::token::{Directive, Kind, Lexed, Token, lex};
+use crate::source::syntax::token::{Directive, Kind, Lexed, Token, alternative, lex};
 use std::ops::Range;
 
 /// Stands for "no token".
@@ -79,8 +79,14 @@ impl Fragment {
         self.enclosed.get(index).copied().unwrap_or(false)
     }
 
+    /// The token's text; of an operator that is a word, the sign that it stands for.
     pub(crate) fn text<'a>(&self, source: &'a [u8], index: usize) -> &'a [u8] {
-        self.tokens.get(index).map_or(&[], |token| &source[token.range()])
+        let Some(token) = self.tokens.get(index) else { return &[] };
+        let text = &source[token.range()];
+        match token.kind {
+            Kind::Op | Kind::OpAssign | Kind::Punct(_) if text.len() > 1 => alternative(text).unwrap_or(text),
+            _ => text,
+        }
     }
 
     /// The next token from `index` on that is no border of an arm.

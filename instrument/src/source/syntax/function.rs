@@ -81,15 +81,25 @@ pub(crate) fn find(source: &[u8], fragment: &Fragment, macros: &Macros) -> Marke
     marked
 }
 
+/// Whether the token begins a list of attributes: `__attribute__((…))` by any of its names, or `[[…]]`.
+fn begins_attributes(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    match fragment.kind(at) {
+        Some(Kind::Keyword) => {
+            matches!(fragment.text(source, at), b"__attribute__" | b"__attribute" | b"__location__" | b"__declspec")
+                && fragment.is(at + 1, b'(')
+        }
+        Some(Kind::Punct(b'[')) => fragment.is(at + 1, b'['),
+        _ => false,
+    }
+}
+
 /// Where a function runs whose head holds this token: `__device__`, a macro for it, `__attribute__((device))`.
-fn spaces_at(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> Spaces {
+pub(crate) fn spaces_at(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> Spaces {
     let token = fragment.tokens[at];
     let text = &source[token.range()];
     match token.kind {
         Kind::Host | Kind::Device | Kind::Global | Kind::Ident => macros.spaces_of(token.kind, text),
-        Kind::Keyword
-            if matches!(text, b"__attribute__" | b"__attribute" | b"__location__" | b"__declspec") && fragment.is(at + 1, b'(') =>
-        {
+        _ if begins_attributes(source, fragment, at) => {
             let close = fragment.mate(at + 1).unwrap_or(at);
             (at..close).fold(Spaces::default(), |spaces, inner| spaces.union(macros::spaces_of_word(fragment.text(source, inner))))
         }
@@ -144,8 +154,15 @@ impl Head<'_> {
                 }
                 Kind::Punct(b'[') => {
                     let Some(close) = fragment.mate(at) else { return (None, at) };
+                    spaces = spaces.union(spaces_at(self.source, fragment, self.macros, at));
                     at = close;
                 }
+                // An attribute in a macro's arguments: they are all of the head, or the declaration goes on behind them.
+                Kind::Punct(b')') if fragment.is(at + 1, b'{') && parameters.is_none() && self.is_macro_use(start, at) => {
+                    name = self.last_name(start, at);
+                    after_arguments_of_alias = true;
+                }
+                Kind::Punct(b')') if parameters.is_none() && self.is_macro_use(start, at) => {}
                 Kind::Punct(b'{') => {
                     if fragment.opens_requirements(at) {
                         let Some(close) = fragment.mate(at) else { return (None, at) };
@@ -153,19 +170,11 @@ impl Head<'_> {
                         continue;
                     }
                     let is_body = parameters.is_some() || after_arguments_of_alias || self.is_lambda_head(start);
-                    return self.body(
-                        is_body,
-                        at,
-                        Function { name, head: start, open: at, close: at, spaces, constexpr: false, tile, marked: true },
-                    );
+                    return self.body(is_body, start, at, (name, spaces, tile));
                 }
                 Kind::Punct(b':') if parameters.is_some() => {
                     let Some(open) = self.after_initialisers(at) else { return (None, at + 1) };
-                    return self.body(
-                        true,
-                        open,
-                        Function { name, head: start, open, close: open, spaces, constexpr: false, tile, marked: true },
-                    );
+                    return self.body(true, start, open, (name, spaces, tile));
                 }
                 Kind::Assign if name_is_operator(fragment, at) => {}
                 // `= default`, `= 0`, an initial value: no body.
@@ -185,12 +194,39 @@ impl Head<'_> {
         (None, at)
     }
 
-    fn body(&self, is_body: bool, open: usize, mut function: Function) -> (Option<Function>, usize) {
-        let Some(close) = self.fragment.mate(open) else { return (None, open + 1) };
-        if !is_body {
-            return (None, open + 1);
+    /// Whether the parenthesis closes the arguments of a macro which hold the attribute.
+    fn is_macro_use(&self, attribute: usize, close: usize) -> bool {
+        let open = self.fragment.mate(close).filter(|open| *open < attribute);
+        let Some(name) = open.and_then(|open| self.fragment.before(open)) else { return false };
+        // The name of an alias may be a value's as well.
+        let is_sure = self.fragment.kind(attribute) != Some(Kind::Ident) || self.macros.is_defined(self.fragment.text(self.source, name));
+        self.fragment.kind(name) == Some(Kind::Ident) && is_sure
+    }
+
+    /// The last of a macro's arguments that is a name, in front of the parenthesis that closes them.
+    fn last_name(&self, from: usize, close: usize) -> Option<usize> {
+        let mut at = close;
+        while at > from + 1 {
+            at -= 1;
+            if self.fragment.is(at, b')') {
+                at = self.fragment.mate(at)?;
+            } else if self.fragment.kind(at) == Some(Kind::Ident) && matches!(self.fragment.kind(at + 1), Some(Kind::Punct(b',' | b')'))) {
+                return Some(at);
+            }
         }
-        function.close = close;
+        None
+    }
+
+    /// The function whose head begins and whose body opens there, with its name, where it runs, and whether it is tile code.
+    fn body(
+        &self,
+        is_body: bool,
+        head: usize,
+        open: usize,
+        (name, spaces, tile): (Option<usize>, Spaces, bool),
+    ) -> (Option<Function>, usize) {
+        let Some(close) = self.fragment.mate(open).filter(|_| is_body) else { return (None, open + 1) };
+        let mut function = Function { name, head, open, close, spaces, constexpr: false, tile, marked: true };
         // Attributes between the last declaration's end and the first attribute: `constexpr __device__`, `__host__` under a macro.
         for index in (function.head.saturating_sub(24)..function.head).rev() {
             let token = self.fragment.tokens[index];

@@ -2,10 +2,13 @@
 //! public CUDA code uses, and the configuration.
 
 use crate::common::options::{Options, Space, ValueMacro};
+use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::function::spaces_at;
 use crate::source::syntax::integer::{self, Integer};
+use crate::source::syntax::macro_families::{DEVICE, HOST_DEVICE, KERNEL, LOOP_OPENERS};
 use crate::source::syntax::macro_values;
-use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, is_name_byte, lex, splice};
+use crate::source::syntax::token::{Define, Directive, Kind, Lexed, Line, Token, is_name_byte, lex, splice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a function runs, as a set: several attributes add up.
@@ -57,6 +60,10 @@ pub(crate) struct Macros<'a> {
     jumps: BTreeMap<&'a [u8], BTreeSet<&'a [u8]>>,
     /// Macros of this file that make words out of parts, or use one that does.
     pasting: BTreeSet<&'a [u8]>,
+    /// Macros that may put their arguments into device code.
+    device_makers: BTreeSet<&'a [u8]>,
+    /// Macros that stand for the word `asm`.
+    asm_words: BTreeSet<&'a [u8]>,
     /// Names defined in this file.
     defined: BTreeMap<&'a [u8], Vec<usize>>,
     /// Names that stand for one integer in the whole file, and where they begin to: defined once, under no condition, undefined nowhere.
@@ -69,28 +76,6 @@ pub(crate) struct Macros<'a> {
     pub(crate) fragments: Vec<Fragment>,
     bodies: Vec<Fragment>,
 }
-
-/// Families of public code bases, each name as it is spelled there.
-const DEVICE: &str = "CUTLASS_DEVICE CUTE_DEVICE _CCCL_DEVICE _CCCL_DEVICE_API _CCCL_VISIBILITY_HIDDEN_DEVICE C10_DEVICE AT_DEVICE \
-    RAFT_DEVICE_INLINE_FUNCTION KOKKOS_IMPL_DEVICE_FUNCTION AMREX_GPU_DEVICE RAJA_DEVICE MFEM_DEVICE CUDA_DEV CUDA_DEVICE GPU_DEVICE \
-    DEVICE_INLINE DEVICE_FUNCTION DEVICE_FUNC FORCEINLINE_DEVICE INLINE_DEVICE CUDF_DEVICE THRUST_DEVICE_FUNCTION THRUST_DEVICE \
-    _CG_QUALIFIER _CG_STATIC_QUALIFIER _CG_CONSTEXPR_QUALIFIER _CUB_DEVICE __cuda_device__ DI TV_DEVICE_INLINE HIP_DEVICE QUALIFIERS_DEVICE";
-const HOST_DEVICE: &str = "CUTLASS_HOST_DEVICE CUTE_HOST_DEVICE CUTE_HOST_DEVICE_RTC _CCCL_HOST_DEVICE _CCCL_HOST_DEVICE_API _CCCL_API \
-    _CCCL_HIDE_FROM_ABI _CCCL_PUBLIC_API _CCCL_NODEBUG_API _CCCL_TRIVIAL_API _LIBCUDACXX_HIDE_FROM_ABI _LIBCUDACXX_INLINE_VISIBILITY \
-    C10_HOST_DEVICE C10_HOST_DEVICE_INLINE AT_HOST_DEVICE GPU_LAMBDA HDI RAFT_INLINE_FUNCTION EIGEN_DEVICE_FUNC KOKKOS_FUNCTION \
-    KOKKOS_INLINE_FUNCTION KOKKOS_FORCEINLINE_FUNCTION KOKKOS_LAMBDA KOKKOS_CLASS_LAMBDA AMREX_GPU_HOST_DEVICE RAJA_HOST_DEVICE \
-    MFEM_HOST_DEVICE CUDA_CALLABLE CUDA_HOSTDEV HOST_DEVICE HOSTDEVICE HOST_DEVICE_INLINE XGBOOST_DEVICE XGBOOST_HOST_DEV_INLINE \
-    XGBOOST_DEV_INLINE CUDF_HOST_DEVICE CUDF_KERNEL_HOST_DEVICE CUB_RUNTIME_FUNCTION THRUST_FUNCTION THRUST_RUNTIME_FUNCTION \
-    TV_HOST_DEVICE_INLINE TV_HOST_DEVICE GPU_CALLABLE HEMI_DEV_CALLABLE HEMI_DEV_CALLABLE_INLINE DEAL_II_HOST_DEVICE \
-    __hostdev__ __host_device__ SIM_HOST_DEVICE PXL_HD CELER_FUNCTION CELER_FORCEINLINE_FUNCTION ALPAKA_FN_ACC ALPAKA_FN_HOST_ACC \
-    OPENMC_HOST_DEVICE NVBENCH_HOST_DEVICE QUDA_HOST_DEVICE __device_host__ TORCH_HOST_DEVICE FBGEMM_HOST_DEVICE";
-const KERNEL: &str = "CUTLASS_GLOBAL CUDF_KERNEL RAFT_KERNEL CUVS_KERNEL _CCCL_KERNEL_ATTRIBUTES CUB_DETAIL_KERNEL_ATTRIBUTES \
-    THRUST_DETAIL_KERNEL_ATTRIBUTES CCCL_DETAIL_KERNEL_ATTRIBUTES AMREX_GPU_GLOBAL GPU_KERNEL CUDA_GLOBAL CUML_KERNEL RAJA_GLOBAL";
-/// Macros that open a loop over the elements that belong to this thread.
-const LOOP_OPENERS: &str = "CUDA_KERNEL_LOOP CUDA_KERNEL_LOOP_TYPE CUDA_1D_KERNEL_LOOP CUDA_1D_KERNEL_LOOP_T CUDA_2D_KERNEL_LOOP \
-    CUDA_2D_KERNEL_BLOCK_LOOP GPU_KERNEL_LOOP GPU_1D_KERNEL_LOOP GPU_1D_KERNEL_LOOP_T KERNEL_LOOP KERNEL_LOOP_TYPE CUDA_1D_LOOP \
-    GRID_STRIDE_LOOP GRID_STRIDE_RANGE CUDA_GRID_STRIDE_LOOP CUDA_KERNEL_LOOP_X CUDA_KERNEL_LOOP_Y GPU_GRID_STRIDE_RANGE FOR_RANGE_LOOP \
-    MFEM_FOREACH_THREAD MFEM_FOREACH_THREAD_DIRECT FOREACH_THREAD CUDA_LOOP HIP_KERNEL_LOOP";
 
 /// Most labels that a macro is known to jump to; beyond, it may jump anywhere.
 const MOST_LABELS: usize = 16;
@@ -127,9 +112,6 @@ impl<'a> Uses<'a> {
         }
     }
 }
-
-/// Letters of the longest word that is looked for where macros paste words together.
-const LONGEST_PASTED: usize = 10;
 
 /// Names that the file defines, without parameters, and where what they mark runs, if they mark functions. `options` names macros that are known
 /// from elsewhere. For those who rewrite several files of one translation unit: a macro may stand in one and be used in another.
@@ -311,10 +293,12 @@ impl<'a> Macros<'a> {
 
     fn read_definitions(&mut self, source: &'a [u8], lexed: &Lexed) {
         let mut bodies: Vec<(&'a [u8], bool, Fragment)> = Vec::new();
+        let mut takes = Vec::new();
         for directive in &lexed.directives {
             let Line::Define(define) = &directive.line else { continue };
             let fragment = Fragment::of_macro(source, define.name.clone(), define.body.clone());
             let name = &source[define.name.clone()];
+            takes.push(names_a_parameter(source, define, &fragment));
             self.defined.entry(name).or_default().push(bodies.len());
             bodies.push((name, define.function_like, fragment));
         }
@@ -371,6 +355,12 @@ impl<'a> Macros<'a> {
             }
             !labels.is_empty() && self.jumps.insert(name, labels.clone()) != Some(labels)
         });
+        self.read_words(source, &uses, &bodies, &takes);
+        self.keep(source, bodies);
+    }
+
+    /// What macros make of words: others by `##`, device code of what they take, and `asm`. `takes` says which take anything.
+    fn read_words(&mut self, source: &'a [u8], uses: &Uses<'a>, bodies: &[(&'a [u8], bool, Fragment)], takes: &[bool]) {
         uses.spread(|index| {
             let (name, _, body) = &bodies[index];
             let text = body
@@ -382,7 +372,16 @@ impl<'a> Macros<'a> {
             let by_another = || body.tokens.iter().any(|token| token.kind == Kind::Ident && self.pasting.contains(&source[token.range()]));
             (own || by_another()) && self.pasting.insert(name)
         });
-        self.keep(source, bodies);
+        uses.spread(|index| {
+            let (name, _, body) = &bodies[index];
+            let hands_on = |token: &Token| token.kind == Kind::Ident && self.device_makers.contains(&source[token.range()]);
+            let makes = || self.spaces_in(source, body).on_device() || body.tokens.iter().any(hands_on);
+            takes[index] && makes() && self.device_makers.insert(name)
+        });
+        uses.spread(|index| {
+            let (name, _, body) = &bodies[index];
+            asm::ends_with_word(source, body, |word| self.asm_words.contains(word)) && self.asm_words.insert(name)
+        });
     }
 
     /// Keeps the bodies, and as fragments those that make a device function or a loop.
@@ -391,7 +390,11 @@ impl<'a> Macros<'a> {
             let makes_function = fragment.tokens.iter().any(|token| token.is(b'{'))
                 && fragment.tokens.iter().any(|token| self.spaces_of(token.kind, &source[token.range()]).on_device());
             let has_loop = fragment.tokens.iter().any(|token| matches!(token.kind, Kind::For | Kind::While | Kind::Do | Kind::Goto));
-            if makes_function || (has_loop && self.looping.contains_key(name)) {
+            let may_loop = |at| match fragment.kind(at) {
+                Some(Kind::Asm) => asm::may_loop(source, &fragment, at).is_some(),
+                _ => asm::use_may_loop(source, &fragment, self, at).is_some(),
+            };
+            if makes_function || (has_loop && self.looping.contains_key(name)) || (0..fragment.len()).any(may_loop) {
                 self.fragments.push(fragment.clone());
             }
             self.bodies.push(fragment);
@@ -400,13 +403,7 @@ impl<'a> Macros<'a> {
 
     /// Where a function runs whose head begins with these words.
     fn spaces_in(&self, source: &[u8], body: &Fragment) -> Spaces {
-        let is_attribute = |token: &Token| token.kind == Kind::Keyword && &source[token.range()] == b"__attribute__";
-        let has_attribute = body.tokens.iter().any(is_attribute);
-        body.tokens.iter().fold(Spaces::default(), |spaces, token| {
-            let text = &source[token.range()];
-            let named = if has_attribute { spaces_of_word(text) } else { Spaces::default() };
-            spaces.union(self.spaces_of(token.kind, text)).union(named)
-        })
+        (0..body.len()).fold(Spaces::default(), |spaces, at| spaces.union(spaces_at(source, body, self, at)))
     }
 
     /// Whether a body ends with a loop's header: `for (…)`, `while (…)`, or a use of a macro that does.
@@ -449,9 +446,24 @@ impl<'a> Macros<'a> {
         if self.looping.is_empty() { None } else { self.looping.get(name).copied() }
     }
 
+    /// Macros of this file that bring loops or jumps along.
+    pub(crate) fn repeating(&self) -> BTreeSet<&'a [u8]> {
+        self.looping.keys().chain(self.jumps.keys()).copied().collect()
+    }
+
     /// The labels that the macro of that name jumps to.
     pub(crate) fn jumps(&self, name: &[u8]) -> impl Iterator<Item = &[u8]> {
         self.jumps.get(name).into_iter().flatten().copied()
+    }
+
+    /// Whether the macro of that name may put its arguments into device code.
+    pub(crate) fn makes_device_code(&self, name: &[u8]) -> bool {
+        self.device_makers.contains(name)
+    }
+
+    /// Whether the macro of that name stands for the word `asm`, whose text follows its use.
+    pub(crate) fn is_asm(&self, name: &[u8]) -> bool {
+        self.asm_words.contains(name)
     }
 
     /// Whether this file defines the name.
@@ -469,42 +481,9 @@ impl<'a> Macros<'a> {
         self.plain.contains(name) && !self.loop_openers.contains(name)
     }
 
-    /// Whether a use of a macro may make a word that repeats out of parts, by `##`: of words in its arguments or in its definition. A macro of another
-    /// file is taken to do so if its name is in capitals.
-    pub(crate) fn may_paste_a_loop(&self, source: &[u8], fragment: &Fragment, at: usize) -> bool {
-        self.may_paste(source, fragment, at, &[b"for", b"while", b"do", b"goto"])
-    }
-
-    /// The same for the words that mark device functions.
-    pub(crate) fn may_paste_an_attribute(&self, source: &[u8], fragment: &Fragment, at: usize) -> bool {
-        self.may_paste(source, fragment, at, &[b"__device__", b"__global__"])
-    }
-
-    fn may_paste(&self, source: &[u8], fragment: &Fragment, at: usize, words: &[&[u8]]) -> bool {
-        let name = fragment.text(source, at);
-        let is_foreign =
-            || !self.is_defined(name) && name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase) && fragment.is(at + 1, b'(');
-        if fragment.kind(at) != Some(Kind::Ident) || !(self.pasting.contains(name) || is_foreign()) {
-            return false;
-        }
-        let close = if fragment.is(at + 1, b'(') { fragment.mate(at + 1) } else { None };
-        let arguments = (at + 1..close.unwrap_or(at)).map(|argument| fragment.text(source, argument));
-        let mut work: Vec<&[u8]> = arguments.chain([name]).collect();
-        let mut parts: BTreeSet<&[u8]> = BTreeSet::new();
-        while let Some(name) = work.pop() {
-            if name.len() < LONGEST_PASTED && parts.insert(name) || self.is_defined(name) && parts.insert(name) {
-                work.extend(self.bodies_of(name).flat_map(|body| body.tokens.iter().map(|token| &source[token.range()])));
-            }
-        }
-        words.iter().any(|word| {
-            // How far the word can be put together; the whole of it is no part.
-            let mut reached = vec![false; word.len() + 1];
-            reached[0] = true;
-            for end in 1..=word.len() {
-                reached[end] = (0..end).any(|start| reached[start] && end - start < word.len() && parts.contains(&word[start..end]));
-            }
-            reached[word.len()]
-        })
+    /// Whether the macro of that name makes words out of parts.
+    pub(crate) fn pastes(&self, name: &[u8]) -> bool {
+        self.pasting.contains(name)
     }
 
     /// Whether the macro of that name stands for a pragma, by its definitions in this file; by its name if it has none.
@@ -536,6 +515,14 @@ impl<'a> Macros<'a> {
     pub(crate) fn bodies(&self) -> impl Iterator<Item = &Fragment> {
         self.bodies.iter()
     }
+}
+
+/// Whether a macro's body holds what its use gives.
+fn names_a_parameter(source: &[u8], define: &Define, body: &Fragment) -> bool {
+    let parameters = &source[define.name.end..define.body.start];
+    let is_parameter =
+        |name: &[u8]| name == b"__VA_ARGS__" || parameters.split(|byte| !is_name_byte(*byte)).any(|parameter| parameter == name);
+    define.function_like && body.tokens.iter().any(|token| token.kind == Kind::Ident && is_parameter(&source[token.range()]))
 }
 
 /// Whether a `\` at the end of a line stands between two bytes of names.

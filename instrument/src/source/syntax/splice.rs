@@ -1,4 +1,5 @@
-//! Tokens that are split by a `\` at the end of a line. A copy of the text, of the same length, has each of them whole.
+//! Tokens that are split by a `\` at the end of a line. A copy of the text, of the same length, has each of them whole. It has
+//! line ends and `\` as they are written elsewhere, too, in the place of a carriage return alone and of `??/`.
 //!
 //! A line end inside a token moves behind this token. Offsets of tokens stay the same, and every later step compares whole words.
 
@@ -28,6 +29,37 @@ impl Joined<'_> {
 
 /// Joins all tokens that line ends split.
 pub(crate) fn join(source: &[u8]) -> Joined<'_> {
+    match plain(source) {
+        Cow::Borrowed(source) => join_plain(source),
+        Cow::Owned(plain) => {
+            let Joined { text, moved } = join_plain(&plain);
+            Joined { text: Cow::Owned(text.into_owned()), moved }
+        }
+    }
+}
+
+/// The text with its line ends spelled one way. In a comment `??/` may be three signs, and the next line code.
+fn plain(source: &[u8]) -> Cow<'_, [u8]> {
+    let returns = memchr::memchr_iter(b'\r', source).filter(|at| source.get(at + 1).is_some_and(|next| !matches!(next, b'\n' | b'\r')));
+    let trigraphs = memchr::memmem::find_iter(source, b"??/").filter(|at| splice(source, at + 2).is_some()).filter(|at| {
+        let line = memchr::memrchr(b'\n', &source[..*at]).map_or(0, |end| end + 1);
+        memchr::memmem::find(&source[line..*at], b"//").is_none()
+    });
+    let (returns, trigraphs): (Vec<usize>, Vec<usize>) = (returns.collect(), trigraphs.collect());
+    if returns.is_empty() && trigraphs.is_empty() {
+        return Cow::Borrowed(source);
+    }
+    let mut text = source.to_vec();
+    for at in returns {
+        text[at] = b'\n';
+    }
+    for at in trigraphs {
+        text[at..at + 3].copy_from_slice(b"\\  ");
+    }
+    Cow::Owned(text)
+}
+
+fn join_plain(source: &[u8]) -> Joined<'_> {
     let splits = memchr::memchr_iter(b'\\', source).any(|at| {
         let before = at.checked_sub(1).map_or(b' ', |before| source[before]);
         !before.is_ascii_whitespace()
@@ -153,6 +185,8 @@ mod tests {
             ("#define A x \\\n y\n", "#define A x \\\n y\n"),
             ("x = a \\\n/ b; // d\\\no", "x = a \\\n/ b; // d\\\no"),
             ("a +\\\n/* b */ c", "a +\\\n/* b */ c"),
+            ("wh??/\nile // so??/\nx", "while\\  \n // so??/\nx"),
+            ("// x\ry \r\n\r\r\n", "// x\ny \r\n\r\r\n"),
         ] {
             assert_eq!(String::from_utf8_lossy(&join(source.as_bytes()).text), joined);
         }

@@ -407,18 +407,31 @@ pub(crate) fn raw_string_end(text: &[u8], quote: usize) -> usize {
 /// The end of a directive: its logical line, block comments included, without the newline.
 fn directive_end(text: &[u8], start: usize) -> usize {
     let mut at = start;
-    while at < text.len() {
-        match text[at] {
-            b'\n' => break,
-            b'\\' => at = splice(text, at).unwrap_or(at + 1),
-            b'/' if text.get(at + 1) == Some(&b'*') => at = block_comment_end(text, at),
-            b'/' if text.get(at + 1) == Some(&b'/') => at = line_end(text, at),
-            b'"' => at = quoted_end(text, at + 1, b'"'),
-            _ => at += 1,
-        }
+    while at < text.len() && text[at] != b'\n' {
+        at = match text[at] {
+            b'\\' => splice(text, at).unwrap_or(at + 1),
+            b'/' if text.get(at + 1) == Some(&b'*') => block_comment_end(text, at),
+            b'/' if text.get(at + 1) == Some(&b'/') => line_end(text, at),
+            quote @ (b'"' | b'\'') => quoted_end(text, at + 1, quote),
+            byte if is_name_byte(byte) => word_end(text, at),
+            _ => at + 1,
+        };
     }
     // A carriage return belongs to the line's end.
     if at > start && text[at - 1] == b'\r' { at - 1 } else { at }
+}
+
+/// The end of a name, of a number with its separators, or of a raw string that begins at `start`.
+fn word_end(text: &[u8], start: usize) -> usize {
+    let is_number = text[start].is_ascii_digit();
+    let mut at = start;
+    while at < text.len()
+        && (is_name_byte(text[at]) || (is_number && text[at] == b'\'' && text.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)))
+    {
+        at += 1;
+    }
+    let is_raw = matches!(&text[start..at], b"R" | b"LR" | b"uR" | b"UR" | b"u8R") && text.get(at) == Some(&b'"');
+    if is_raw { raw_string_end(text, at) } else { at }
 }
 
 /// The kind of token that a word is.
@@ -448,6 +461,13 @@ pub(crate) fn kind_of_word(name: &[u8]) -> Kind {
         b"__tile__" | b"__tile_global__" => Kind::BlockShare,
         b"constexpr" | b"consteval" => Kind::Constexpr,
         b"requires" => Kind::Requires,
+        b"not" => Kind::Punct(b'!'),
+        b"compl" => Kind::Punct(b'~'),
+        b"bitand" => Kind::Punct(b'&'),
+        b"bitor" => Kind::Punct(b'|'),
+        b"xor" => Kind::Punct(b'^'),
+        b"and" | b"or" | b"not_eq" => Kind::Op,
+        b"and_eq" | b"or_eq" | b"xor_eq" => Kind::OpAssign,
         b"alignas" | b"alignof" | b"auto" | b"bool" | b"char" | b"const" | b"const_cast" | b"decltype" | b"delete" | b"double"
         | b"dynamic_cast" | b"explicit" | b"extern" | b"false" | b"final" | b"float" | b"friend" | b"inline" | b"int" | b"long"
         | b"mutable" | b"new" | b"noexcept" | b"nullptr" | b"override" | b"private" | b"protected" | b"public" | b"register"
@@ -459,6 +479,24 @@ pub(crate) fn kind_of_word(name: &[u8]) -> Kind {
         | b"__volatile__" => Kind::Keyword,
         _ => Kind::Ident,
     }
+}
+
+/// The sign that a word stands for.
+pub(crate) fn alternative(word: &[u8]) -> Option<&'static [u8]> {
+    Some(match word {
+        b"and" => b"&&",
+        b"or" => b"||",
+        b"not" => b"!",
+        b"compl" => b"~",
+        b"bitand" => b"&",
+        b"bitor" => b"|",
+        b"xor" => b"^",
+        b"not_eq" => b"!=",
+        b"and_eq" => b"&=",
+        b"or_eq" => b"|=",
+        b"xor_eq" => b"^=",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

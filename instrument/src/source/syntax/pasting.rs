@@ -1,0 +1,126 @@
+//! Words that macros make out of parts, by `##`.
+
+use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::macros::Macros;
+use crate::source::syntax::token::Kind;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Words by the macros that they stand for.
+type Memo<'a> = RefCell<BTreeMap<&'a [u8], Rc<BTreeSet<&'a [u8]>>>>;
+
+/// What uses of macros may make, each macro's body read once.
+#[derive(Debug)]
+pub(crate) struct Pasting<'a> {
+    source: &'a [u8],
+    macros: &'a Macros<'a>,
+    /// Names that are looked for beside words of the language.
+    names: BTreeSet<&'a [u8]>,
+    /// The words in a macro's bodies, and in those of the macros that they name.
+    behind: Memo<'a>,
+    /// The names that one of these words begins.
+    begun: Memo<'a>,
+}
+
+/// The words that a use of a macro may make others of.
+pub(crate) struct Parts<'a> {
+    /// Those of the use itself.
+    own: BTreeSet<&'a [u8]>,
+    /// Those of the macros in it.
+    behind: Vec<Rc<BTreeSet<&'a [u8]>>>,
+}
+
+impl<'a> Pasting<'a> {
+    pub(crate) fn new(source: &'a [u8], macros: &'a Macros<'a>, names: BTreeSet<&'a [u8]>) -> Self {
+        Self { source, macros, names, behind: RefCell::default(), begun: RefCell::default() }
+    }
+
+    /// Whether a use of a macro may make a word that repeats, or the name of a macro that jumps, out of parts: of words in its arguments
+    /// or in its definition. A macro of another file is taken to do so if its name is in capitals.
+    pub(crate) fn may_loop(&self, fragment: &Fragment, at: usize) -> bool {
+        self.makes(fragment, at, &[b"for", b"while", b"do", b"goto", b"asm", b"__asm__"])
+            || self.names_of(fragment, at).iter().any(|name| self.macros.jumps(name).next().is_some())
+    }
+
+    /// Those of the names that a use of a macro may make.
+    pub(crate) fn names_of(&self, fragment: &Fragment, at: usize) -> BTreeSet<&'a [u8]> {
+        let Some(parts) = Some(at).filter(|_| !self.names.is_empty()).and_then(|at| self.parts(fragment, at)) else {
+            return BTreeSet::new();
+        };
+        let mut found = BTreeSet::new();
+        for part in &parts.own {
+            found.extend(self.begun_by(part));
+            if self.macros.is_defined(part) {
+                found.extend(self.begun_behind(part).iter());
+            }
+        }
+        found.retain(|name| parts.make(name));
+        found
+    }
+
+    fn begun_by(&self, part: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        self.names.range(part..).copied().take_while(move |name| name.starts_with(part))
+    }
+
+    fn begun_behind(&self, name: &'a [u8]) -> Rc<BTreeSet<&'a [u8]>> {
+        let words = self.behind(name);
+        let mut known = self.begun.borrow_mut();
+        let begun = known.entry(name).or_insert_with(|| Rc::new(words.iter().flat_map(|word| self.begun_by(word)).collect()));
+        Rc::clone(begun)
+    }
+
+    /// The same for the words that mark device functions.
+    pub(crate) fn may_mark(&self, fragment: &Fragment, at: usize) -> bool {
+        self.makes(fragment, at, &[b"__device__", b"__global__"])
+    }
+
+    fn makes(&self, fragment: &Fragment, at: usize, words: &[&[u8]]) -> bool {
+        self.parts(fragment, at).is_some_and(|parts| words.iter().any(|word| parts.make(word)))
+    }
+
+    /// The parts of a use of a macro that may paste words.
+    pub(crate) fn parts(&self, fragment: &Fragment, at: usize) -> Option<Parts<'a>> {
+        let (source, macros) = (self.source, self.macros);
+        let name = fragment.text(source, at);
+        let is_foreign =
+            || !macros.is_defined(name) && name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase) && fragment.is(at + 1, b'(');
+        if fragment.kind(at) != Some(Kind::Ident) || !(macros.pastes(name) || is_foreign()) {
+            return None;
+        }
+        let close = if fragment.is(at + 1, b'(') { fragment.mate(at + 1) } else { None };
+        let own: BTreeSet<&[u8]> = (at + 1..close.unwrap_or(at)).map(|argument| fragment.text(source, argument)).chain([name]).collect();
+        let behind = own.iter().filter(|word| macros.is_defined(word)).map(|word| self.behind(word)).collect();
+        Some(Parts { own, behind })
+    }
+
+    fn behind(&self, name: &'a [u8]) -> Rc<BTreeSet<&'a [u8]>> {
+        let mut known = self.behind.borrow_mut();
+        let words = known.entry(name).or_insert_with(|| {
+            let (mut words, mut work) = (BTreeSet::new(), vec![name]);
+            while let Some(name) = work.pop() {
+                for token in self.macros.bodies_of(name).flat_map(|body| &body.tokens) {
+                    let text = &self.source[token.range()];
+                    if words.insert(text) && self.macros.is_defined(text) {
+                        work.push(text);
+                    }
+                }
+            }
+            Rc::new(words)
+        });
+        Rc::clone(words)
+    }
+}
+
+impl Parts<'_> {
+    /// Whether the word can be put together of several of them.
+    pub(crate) fn make(&self, word: &[u8]) -> bool {
+        let is_part = |part: &[u8]| self.own.contains(part) || self.behind.iter().any(|behind| behind.contains(part));
+        let mut reached = vec![false; word.len() + 1];
+        reached[0] = true;
+        for end in 1..=word.len() {
+            reached[end] = (0..end).any(|start| reached[start] && end - start < word.len() && is_part(&word[start..end]));
+        }
+        reached[word.len()]
+    }
+}
