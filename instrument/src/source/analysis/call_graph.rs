@@ -120,7 +120,7 @@ impl CallGraph {
             })
             .collect();
         for (callees, pasted) in callees.iter_mut().zip(pasted_edges::of(source, fragment, functions, macros, &by_name)) {
-            callees.extend(pasted);
+            callees.extend(pasted.into_iter().map(|(callee, at)| Call { callee, at }));
         }
         callees.push(addressed.into_iter().map(|callee| Call { callee, at: 0 }).collect());
         let (implicit, lambdas) = implicit_edges::all(source, fragment, functions, macros, declared, &by_name, &callees);

@@ -1,6 +1,5 @@
 //! The edges of the call graph by names that macros paste together.
 
-use crate::source::analysis::call_graph::Call;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;
@@ -25,14 +24,14 @@ impl Name<'_> {
     }
 }
 
-/// The calls of each function by such names, or of functions with such names.
+/// The calls of each function by such names, or of functions with such names: each callee, and the token that names it.
 pub(crate) fn of<'a>(
     source: &'a [u8],
     fragment: &Fragment,
     functions: &[&Function],
     macros: &'a Macros<'a>,
     by_name: &BTreeMap<&'a [u8], Vec<usize>>,
-) -> Vec<BTreeSet<Call>> {
+) -> Vec<BTreeSet<(usize, usize)>> {
     let pasting = Pasting::new(source, macros, by_name.keys().copied().collect());
     let named = functions.iter().enumerate();
     let pasted: Vec<(usize, Name)> =
@@ -43,11 +42,11 @@ pub(crate) fn of<'a>(
             let name = fragment.text(source, at);
             if macros.pastes(name) || !macros.is_defined(name) {
                 let callees = pasting.names_of(fragment, at).into_iter().filter_map(|name| by_name.get(name)).flatten();
-                found.extend(callees.map(|callee| Call { callee: *callee, at }));
+                found.extend(callees.map(|callee| (*callee, at)));
             }
             if fragment.is(at + 1, b'(') && !macros.is_defined(name) {
                 let callees = pasted.iter().filter(|(_, pasted)| pasted.may_be(name));
-                found.extend(callees.map(|(callee, _)| Call { callee: *callee, at }));
+                found.extend(callees.map(|(callee, _)| (*callee, at)));
             }
         }
         found
