@@ -122,6 +122,30 @@ fn loops_of_headers_that_are_not_rewritten_are_told() {
 }
 
 #[test]
+fn files_of_the_user_s_in_folders_of_isystem_are_rewritten() {
+    let project = Project::new(&[
+        (
+            "src/a.cu",
+            "#include \"own.cuh\"\n#include \"../include/up.cuh\"\n#include <up.cuh>\n__device__ void a(volatile int* p) { while (*p) { } }\n",
+        ),
+        ("src/own.cuh", &header("own", "#pragma once")),
+        ("include/up.cuh", &header("up", "#pragma once\n#include \"beside.cuh\"")),
+        ("include/beside.cuh", &header("beside", "#pragma once")),
+    ]);
+    let all = ["a", "own", "up", "beside"];
+    for folder in ["src", ".", &project.path().display().to_string()] {
+        same_but_for_polls(&project, &format!("-isystem {folder} -isystem include"), "src/a.cu", &all);
+    }
+    same_but_for_polls(&project, "-Iinclude -isystem include", "src/a.cu", &all);
+    // What only the search for angles finds is a header of others, and is told.
+    fs::write(project.path().join("src/b.cu"), "#include \"own.cuh\"\n#include <theirs.cuh>\n").expect("a file");
+    fs::write(project.path().join("src/theirs.cuh"), header("theirs", "#pragma once")).expect("a file");
+    let mut command = project.launch(&["-c", "src/b.cu"]);
+    let output = expect(command.env("SHIM_SOURCES", "src/b.cu").env("SHIM_OPTIONS", "-isystem src"), 0);
+    assert!(text(&output.stderr).contains("/src/theirs.cuh: warning[CI016]"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn names_may_hold_blanks_quotes_and_any_letters() {
     for name in ["with blank", "qu\"ote's", "größe-日本", "back\\slash", "$HOME;&"] {
         let project = Project::new(&[]);
