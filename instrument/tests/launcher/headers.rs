@@ -373,6 +373,29 @@ fn a_header_that_is_read_before_there_are_polls_is_left_as_it_is() {
 }
 
 #[test]
+fn a_file_that_xcompiler_includes_stands_in_front_of_the_toolkit_s_headers() {
+    let project = Project::new(&[
+        ("a.cu", &header("main", "#if CONFIG != 3 || !defined(RUNTIME)\n#error\n#endif")),
+        ("config.h", "#define CONFIG 3\n"),
+        ("early.cuh", &header("early", "#pragma once")),
+        ("toolkit/include/cuda_runtime.h", "#pragma once\n#define RUNTIME CONFIG\n"),
+    ]);
+    let run = |options: &str| {
+        let mut command = project.launch(&["-c", "a.cu"]);
+        command.env("SHIM_SOURCES", "a.cu").env("SHIM_OPTIONS", options).env("SHIM_ENDING", STEP);
+        (text(&expect(&mut command, 0).stderr), project.preprocessed_as("a.cu", STEP))
+    };
+    let (said, made) = run("-Itoolkit/include -include config.h -include cuda_runtime.h");
+    let at = |mark: &str| made.find(mark).unwrap_or_else(|| panic!("{mark} is gone: {made}"));
+    assert_eq!(said, "");
+    assert!(at("toolkit/include/cuda_runtime.h\"") < at("\"<cuinstr>\"") && at("\"<cuinstr>\"") < at("void main("));
+    let (said, made) = run("-Itoolkit/include -DCONFIG=3 -include early.cuh -include cuda_runtime.h");
+    assert!(said.contains("early.cuh: warning: cuinstr did not rewrite this file"), "{said}");
+    let line = |mark: &str| made.lines().find(|line| line.contains(mark)).unwrap_or_else(|| panic!("{mark} is gone")).to_owned();
+    assert!(!line("void early(").contains("__cuinstr_") && line("void main(").contains("__cuinstr_"));
+}
+
+#[test]
 fn maps_of_paths_say_what_file_is() {
     let project = Project::new(&[
         ("src/a.cu", "#include <deep/b.cuh>\nconst char* where_a() { return __FILE__; }\n"),

@@ -256,7 +256,7 @@ impl<'a> Builder<'a> {
         if made.facts.rewritten && self.early.iter().any(|early| target == Path::new(early)) {
             let what = if self.knowledge.settings.strict { "error" } else { "warning" };
             let said = format!(
-                "{}: {what}: cuinstr did not rewrite this file: a header of the toolkit's includes it, before there are polls\n",
+                "{}: {what}: cuinstr did not rewrite this file: a header of the toolkit's or an -Xcompiler -include reads it before there are polls\n",
                 spelled.display()
             );
             made = RewrittenFile {
