@@ -75,7 +75,7 @@ fn each_kind_of_fault_is_found() {
             "fuel counted wrongly",
             "units of fuel used",
             broken("default with fuel", |prelude, _, _| {
-                *prelude = prelude.replace("own_record.fuel_used;", "own_record.fuel_used + 1ull;");
+                *prelude = prelude.replace("__ci_fuel_used;", "__ci_fuel_used + 1ull;");
             }),
         ),
         ("too few looks", "looks for", broken("each", |_, text, plain| plain.clone_into(text))),
