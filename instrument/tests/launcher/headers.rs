@@ -439,3 +439,57 @@ fn macros_of_the_command_line_decide_conditions() {
         assert_eq!(text(&output.stderr).contains("error[CI013]"), code == 1, "{setup}{options}: {}", text(&output.stderr));
     }
 }
+
+/// What is said of a source with strict rules, and its text for the device where nothing is.
+fn strictly(project: &Project, options: &str, source: &str) -> Result<String, String> {
+    let mut command = project.launch(&["-c", source]);
+    command.env("SHIM_SOURCES", source).env("SHIM_OPTIONS", options).env("SHIM_ENDING", STEP).env("CUINSTR_FLAGS", "--strict");
+    let output = command.output().expect("it runs");
+    if output.status.success() { Ok(project.preprocessed_as(source, STEP)) } else { Err(text(&output.stderr)) }
+}
+
+#[test]
+fn macros_of_others_that_may_repeat_are_told_where_they_are_used() {
+    let kernel = |statement: &str| format!("#include <pre.h>\n__global__ void k(volatile int* o) {{ top: o[1]++; {statement} }}\n");
+    for (options, macros, statement, is_gap) in [
+        ("-Dspin=while(*o)", "", "spin;", true),
+        ("-Dloop(x)=while(x)", "", "loop(*o);", true),
+        ("-Dplain(x)=(x+1)", "", "o[2]=plain(*o);", false),
+        ("-isystem pre", "#define spin while(*o)\n", "spin;", true),
+        ("-isystem pre", "#define spin while(*o)\n#define once(x) do { x; } while (0)\n", "once(o[2] = 1);", false),
+        ("-isystem pre", "#define retry_if(x) if (x) goto top\n", "retry_if(*o);", true),
+        ("-Ipre", "#define retry_if(x) if (x) goto top\n", "retry_if(*o);", true),
+        ("-Ipre", "#define out_if(x) if (x) goto out\n", "out_if(*o); out: ;", false),
+        ("-isystem pre", "#define DO(x) my_##x\n#define my_spin(c) while(c)\n", "DO(spin)(*o);", true),
+        ("-isystem pre", "#define wait_here() asm volatile(\"{ L%=: bra L%=; }\")\n", "wait_here();", true),
+    ] {
+        let project = Project::new(&[("a.cu", &kernel(statement)), ("pre/pre.h", macros)]);
+        let options = if options.starts_with("-D") { format!("-Ipre {options}") } else { options.to_owned() };
+        let done = strictly(&project, &options, "a.cu");
+        assert_eq!(done.is_err(), is_gap, "{options} {macros} {statement}: {done:?}");
+        if let Err(said) = done {
+            assert!(said.contains("a.cu:2:") && said.contains("error[CI"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_macro_of_another_file_that_changes_a_counter_is_no_value() {
+    let strips = |options: &str, pre: &str, statement: &str| {
+        let source =
+            format!("#include <pre.h>\n__global__ void k(volatile int* o, int n) {{ for (int i = 0; i < n; ++i) {{ {statement} }} }}\n");
+        let project = Project::new(&[("a.cu", &source), ("pre/pre.h", pre)]);
+        let made = strictly(&project, options, "a.cu").expect("it compiles");
+        made.lines().any(|line| line.contains("void k(") && line.contains("__cuinstr_below<"))
+    };
+    for (options, pre) in
+        [("-Ipre", "#define nxt (i = o[3])\n"), ("-isystem pre", "#define nxt (i = o[3])\n"), ("-Ipre -Dnxt=(i=o[3])", "")]
+    {
+        assert!(!strips(options, pre, "o[1] = nxt;"), "{options} {pre}");
+        assert!(strips(options, &pre.replace("i = o[3]", "o[3]"), "o[1] = 3;"), "{options} {pre}");
+    }
+    for folder in ["-Ipre", "-isystem pre"] {
+        assert!(!strips(folder, "#define min(a, b) ((a) = (b))\n", "o[1] = min(i, o[3]);"), "{folder}");
+        assert!(strips(folder, "#define width 8\n#define UNROLLED _Pragma(\"unroll\")\n", "o[i * width] = 3;"), "{folder}");
+    }
+}

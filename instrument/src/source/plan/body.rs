@@ -113,6 +113,7 @@ impl Planner<'_> {
                 let message = "this macro pastes words that may make a loop: it is not polled";
                 self.gap(Code::NotPolled, message, fragment, at, owner, SiteKind::MacroLoop);
             }
+            self.repeating_macro(known, &owners[scopes[at - range.0]], at);
             if self.input.macros.looping(fragment.text(source, at)).is_some() {
                 budget[scopes[at - range.0]] = true;
             }

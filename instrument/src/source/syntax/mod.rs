@@ -14,6 +14,8 @@ pub(crate) mod keyword;
 pub(crate) mod known_names;
 pub(crate) mod macro_values;
 pub(crate) mod macros;
+#[cfg(feature = "launcher")]
+pub(crate) mod plain_macros;
 pub(crate) mod scopes;
 pub(crate) mod source_file;
 pub(crate) mod splice;
