@@ -493,3 +493,17 @@ fn a_macro_of_another_file_that_changes_a_counter_is_no_value() {
         assert!(strips(folder, "#define width 8\n#define UNROLLED _Pragma(\"unroll\")\n", "o[i * width] = 3;"), "{folder}");
     }
 }
+
+#[test]
+fn a_constant_that_an_included_file_redefines_is_none() {
+    for pre in ["#undef N\n#define N (*o)\n", "#pragma push_macro(\"N\")\n#undef N\n#define N n\n"] {
+        let source =
+            "#define N 8\n#include <pre.h>\n__global__ void k(volatile int* o, int n) { for (int i = 0; i < N; ++i) { o[1] = i; } }\n";
+        let project = Project::new(&[("a.cu", source), ("pre/pre.h", pre)]);
+        for options in ["-Ipre", "-isystem pre"] {
+            let made = strictly(&project, options, "a.cu").expect("it compiles");
+            let line = made.lines().find(|line| line.contains("void k(")).expect("a kernel");
+            assert!(line.contains("__cuinstr_left"), "{line}");
+        }
+    }
+}

@@ -261,10 +261,19 @@ impl<'a> Macros<'a> {
             }
         }
         let defined = &self.defined;
-        self.constants.retain(|name, _| !undefined.contains(name) && defined.get(name).is_some_and(|definitions| definitions.len() == 1));
+        // An included file, or the command line, may say otherwise.
+        let (unit, values) = (&self.unit, &self.values);
+        let is_redefined = |name: &[u8], own: usize| unit.get(name).is_some_and(|one| one.definitions > own);
+        let is_undefined = |name: &[u8]| !undefined.contains(name) && unit.get(name).is_some_and(|one| one.undefined > 0);
+        let is_constant = |name: &[u8]| values.get(name).is_some_and(|value| value.constant && !value.takes_arguments);
+        self.constants.retain(|name, _| {
+            let own = defined.get(name).map_or(0, Vec::len);
+            own == 1 && !undefined.contains(name) && !is_undefined(name) && !is_redefined(name, own)
+        });
         self.literals = defined
             .iter()
             .filter(|(_, definitions)| definitions.iter().all(|index| is_literal(source, &self.bodies[*index])))
+            .filter(|(name, definitions)| !is_undefined(name) && (is_constant(name) || !is_redefined(name, definitions.len())))
             .map(|(name, _)| *name)
             .collect();
     }
