@@ -235,6 +235,8 @@ pub struct Options {
     pub value_macros: Vec<ValueMacro>,
     /// Macros of the translation unit whose names stand in this file.
     pub unit_macros: Vec<UnitMacro>,
+    /// Where bodies of functions begin, with the ends of lines joined, that functions of other files call and that lead back there.
+    pub entered: Vec<usize>,
     /// Whether the files that this one includes are rewritten with it. If not, a header that may hold device code is a gap.
     pub in_unit: bool,
     /// Paths of further files that are rewritten, as they may be named in `#include`.

@@ -1,12 +1,12 @@
 //! What the files of a translation unit say of names, for the rewriting of each of them.
 
-use super::unit_macros;
+use super::{unit_cycles, unit_macros};
 use crate::options::{DeviceMacro, Options, Polls, Space, UnitMacro, ValueMacro};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::{Lexed, is_name_byte, lex};
 use crate::source::syntax::{definition, keyword, macro_values, macros, plain_macros, splice};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What is known of a unit's names.
 #[derive(Default)]
@@ -22,6 +22,8 @@ pub(super) struct UnitNames {
     device_functions: BTreeSet<Vec<u8>>,
     /// All of its macros.
     unit_macros: Vec<UnitMacro>,
+    /// Bodies of functions that lie on cycles of calls through several files, by the texts of their files.
+    entered: HashMap<Vec<u8>, Vec<usize>>,
     /// Whether one of its files, or the command line, makes a macro of a word of the language.
     redefines: bool,
 }
@@ -31,6 +33,7 @@ impl UnitNames {
     /// another file? Which open no loop? Which stand for values? `defined` holds what the command line defines, as
     /// text. `foreign` files stay as they are, and only their macros count.
     pub(super) fn learn(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], defined: &[u8], options: &Options) {
+        let all_bytes = files;
         let joined: Vec<_> = files.iter().map(|bytes| splice::join(bytes)).collect();
         let files: Vec<(&[u8], Lexed)> = joined.iter().map(|joined| read(&joined.text)).collect();
         let command_line = lex(defined, 0..defined.len(), false);
@@ -59,6 +62,18 @@ impl UnitNames {
             self.shared_macros = found;
         }
         self.learn_names(&files, options);
+        let names = |names: &BTreeSet<Vec<u8>>| names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let options = Options {
+            device_macros: self.shared_macros.clone(),
+            device_names: names(&self.device_names),
+            value_macros: self.value_macros.clone(),
+            ..options.clone()
+        };
+        // One that no brackets can be matched in is compiled as it is.
+        let whole = files.iter().zip(all_bytes).filter(|((_, lexed), _)| Fragment::of_file(lexed).is_ok());
+        let (texts, bytes): (Vec<&[u8]>, Vec<&[u8]>) = whole.map(|((text, _), bytes)| (*text, *bytes)).unzip();
+        let entered = unit_cycles::entered(&texts, &options);
+        self.entered = bytes.into_iter().map(<[u8]>::to_vec).zip(entered).filter(|(_, entered)| !entered.is_empty()).collect();
     }
 
     /// Learns which names device code of any file uses that another file gives to a function without a mark.
@@ -96,6 +111,7 @@ impl UnitNames {
         options.device_names = among(&self.device_names);
         options.device_functions = among(&self.device_functions);
         options.in_unit = true;
+        options.entered = self.entered.get(bytes).cloned().unwrap_or_default();
         if self.redefines && options.polls == Polls::Amortised {
             options.polls = Polls::CountDown;
         }
