@@ -69,31 +69,37 @@ fn each_kind_of_fault_is_found() {
         (
             "one unit of fuel too many",
             "after",
-            broken("default with fuel", |prelude, _, _| *prelude = prelude.replace(".fuel = fuel;", ".fuel = fuel + 1ull;")),
+            broken("default with fuel", |prelude, _, _| *prelude = prelude.replace(".__ci_fuel = fuel;", ".__ci_fuel = fuel + 1ull;")),
         ),
         (
             "fuel counted wrongly",
             "units of fuel used",
             broken("default with fuel", |prelude, _, _| {
-                *prelude = prelude.replace("own_record.fuel_used;", "own_record.fuel_used + 1ull;");
+                *prelude = prelude.replace("__ci_own_record.__ci_fuel_used;", "__ci_own_record.__ci_fuel_used + 1ull;");
             }),
         ),
         ("too few looks", "looks for", broken("each", |_, text, plain| plain.clone_into(text))),
         (
             "a stride that fits once too often",
             "after",
-            broken("default", |prelude, _, _| *prelude = replaced(prelude, "return distance / step;", "return distance / step + 1u;")),
+            broken("default", |prelude, _, _| {
+                *prelude = replaced(prelude, "return __ci_distance / __ci_step;", "return __ci_distance / __ci_step + 1u;")
+            }),
         ),
         (
             "strips of a length by which the trips can't be divided",
             "after",
-            broken("default", |prelude, _, _| *prelude = replaced(prelude, "trips % __cuinstr_length == 0u && ", "")),
+            broken("default", |prelude, _, _| *prelude = replaced(prelude, "__ci_trips % __cuinstr_length == 0u && ", "")),
         ),
         (
             "one trip too many between two constants",
             "after",
             broken("default", |prelude, _, _| {
-                *prelude = replaced(prelude, "(unsigned int)((last - first) / by) + 1u", "(unsigned int)((last - first) / by) + 2u");
+                *prelude = replaced(
+                    prelude,
+                    "(unsigned int)((__ci_last - __ci_first) / __ci_by) + 1u",
+                    "(unsigned int)((__ci_last - __ci_first) / __ci_by) + 2u",
+                );
             }),
         ),
     ];

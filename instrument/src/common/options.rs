@@ -158,6 +158,25 @@ pub struct ValueMacro {
     pub likely: Option<i64>,
 }
 
+/// What all files of a translation unit, and its command line, say of a macro.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitMacro {
+    /// Its name.
+    pub name: String,
+    /// How often it is defined.
+    pub definitions: usize,
+    /// How often it is undefined.
+    pub undefined: usize,
+    /// Whether a text that gets no polls makes it repeat: one of the command line, or of a header that stays as it is.
+    pub repeats: bool,
+    /// Whether it may change a variable of whoever uses it.
+    pub changes: bool,
+    /// Whether it leaves a loop, a turn of one, or a function.
+    pub leaves: bool,
+    /// Labels that it jumps to.
+    pub labels: Vec<String>,
+}
+
 /// A macro as the compiler's command line has it, which decides conditions (`#if`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenMacro {
@@ -214,6 +233,10 @@ pub struct Options {
     pub plain_macros: Vec<String>,
     /// Macros of all files of the translation unit that stand for values; if there are none, nothing is known of other files than this one.
     pub value_macros: Vec<ValueMacro>,
+    /// Macros of the translation unit whose names stand in this file.
+    pub unit_macros: Vec<UnitMacro>,
+    /// Where bodies of functions begin, with the ends of lines joined, that functions of other files call and that lead back there.
+    pub entered: Vec<usize>,
     /// Whether the files that this one includes are rewritten with it. If not, a header that may hold device code is a gap.
     pub in_unit: bool,
     /// Paths of further files that are rewritten, as they may be named in `#include`.

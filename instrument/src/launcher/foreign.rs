@@ -1,5 +1,7 @@
-//! Headers in folders of `-isystem`. They stay as they are, but their macros may mark the user's functions.
+//! Headers in folders of `-isystem`. They stay as they are, but their macros may mark the user's functions, repeat,
+//! jump, and change variables.
 
+use super::unit_macros::definitions_of;
 use crate::project::include;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +17,7 @@ const MOST: usize = 4096;
 pub(super) struct Foreign {
     folders: Vec<PathBuf>,
     seen: BTreeSet<PathBuf>,
-    /// Texts of those that hold attributes of device functions.
+    /// Texts of those that hold attributes of device functions, and definitions of macros of the others.
     pub(super) texts: Vec<Vec<u8>>,
 }
 
@@ -45,6 +47,8 @@ impl Foreign {
             let has = |word: &[u8]| memchr::memmem::find(&bytes, word).is_some();
             if has(b"__device__") || has(b"__global__") || has(b"__attribute__") {
                 self.texts.push(bytes);
+            } else if has(b"define") || has(b"undef") {
+                self.texts.push(definitions_of(&bytes));
             }
         }
     }

@@ -119,7 +119,7 @@ fn literal<'a>(maps: impl Iterator<Item = &'a SiteMap>, options: &Options, name:
     if rows.is_empty() {
         return None;
     }
-    let mut text = format!("static const char {name}[] __attribute__((section(\"cuinstr_rows\"), used)) =");
+    let mut text = format!("static const char {name}[] __attribute__((__section__(\"cuinstr_rows\"), __used__)) =");
     for line in rows.split_inclusive('\n') {
         text.push_str("\n    \"");
         line.bytes().for_each(|byte| push_in_quotes(&mut text, byte));

@@ -18,7 +18,7 @@
 //!
 //! - `host`: one call of the host's compiler. `preprocess`: its arguments. `foreign`: headers that stay as they are.
 //! - `overlay`: the folders that the preprocessor sees. `links` says where paths lead, `plan` what is known of an overlay.
-//! - `unit_names`: what the files of a unit say of names. `rewritten_file`: one rewritten file. `cache`: rewritten headers, shared by parallel calls.
+//! - `unit_names`: what the files of a unit say of names. `unit_macros`: of macros. `rewritten_file`: one rewritten file. `cache`: rewritten headers, shared by parallel calls.
 //! - `marks`: where insertions end up in preprocessed text. `quotes`: what messages quote of it. `relay`: the way of messages to the user.
 //! - `record`: site maps as a variable. `translate`: the user's paths again. `recursion`: which calls need a poll.
 //!
@@ -60,6 +60,7 @@ mod session;
 mod settings;
 mod signal;
 mod translate;
+mod unit_macros;
 mod unit_names;
 mod unit_rows;
 

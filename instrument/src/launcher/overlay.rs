@@ -283,14 +283,21 @@ impl Overlay {
         }
         let mut maker = Maker::new(&knowledge.settings, Cache::new(Path::new(&knowledge.cache)));
         for (name, _) in names {
-            let path = Path::new(OsStr::from_bytes(name));
-            if !self.links.real(path).is_some_and(|file| self.plan.is_foreign(&file)) {
+            // One in a folder that holds files of the user's, too, is read by a way through the overlay.
+            let inside = self.inside(name).map(|(root, rest)| (&self.plan.roots[root], rest));
+            let (real, spelled) = match inside {
+                Some(((spelled, real), rest)) => (Path::new(real).join(&rest), Path::new(spelled).join(rest)),
+                None => (PathBuf::from(OsStr::from_bytes(name)), PathBuf::from(OsStr::from_bytes(name))),
+            };
+            // What else lies in the overlay is ours.
+            if real.starts_with(&self.folder) || !self.links.real(&real).is_some_and(|file| self.plan.is_foreign(&file)) {
                 continue;
             }
+            let path = &*real;
             let bytes = fs::read(path).map_err(|error| Error::io("can't read", path, &error))?;
             let has = |word: &[u8]| memchr::memmem::find(&bytes, word).is_some();
-            if (has(b"__device__") || has(b"__global__")) && maker.make(path, &bytes, &[], true)?.facts.may_repeat() {
-                found.push(path.to_owned());
+            if (has(b"__device__") || has(b"__global__")) && maker.make(&spelled, &bytes, &[], true)?.facts.may_repeat() {
+                found.push(spelled);
             }
         }
         Ok(found)

@@ -3,6 +3,7 @@
 use super::rewritten_file::Facts;
 use cuinstr_abi::sites::SiteMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -27,6 +28,8 @@ pub(super) struct Plan {
     pub(super) system: Vec<OsString>,
     /// Folders of `-isystem` that are neither.
     pub(super) foreign: Vec<OsString>,
+    /// Files that are the user's wherever they lie, without links: the source, and what it and others of these name in quotes beside themselves.
+    pub(super) own: BTreeSet<OsString>,
     /// What of it is rewritten all the same: the toolkit's libraries of device code.
     pub(super) libraries: Vec<OsString>,
     /// Files of the tree, without links, and what is known of them.
@@ -41,12 +44,12 @@ impl Plan {
     /// Whether the file, by its path without links, is left as it is.
     pub(super) fn is_system(&self, file: &Path) -> bool {
         let is_in = |folders: &[OsString]| folders.iter().any(|folder| file.starts_with(folder));
-        is_in(&self.system) && !is_in(&self.libraries)
+        is_in(&self.system) && !is_in(&self.libraries) && !self.own.contains(file.as_os_str())
     }
 
     /// Whether the file, by its path without links, is of others: neither the user's, nor the toolkit's or the system's.
     pub(super) fn is_foreign(&self, file: &Path) -> bool {
-        self.foreign.iter().any(|folder| file.starts_with(folder))
+        self.foreign.iter().any(|folder| file.starts_with(folder)) && !self.own.contains(file.as_os_str())
     }
 
     /// How many calls are polled in all of the files.

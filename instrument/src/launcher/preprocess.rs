@@ -244,8 +244,10 @@ impl Cuda {
         let mut words = Vec::with_capacity(self.words.len() + 4);
         let mut prelude = overlay.prelude();
         let own = self.for_host;
+        // Words of `-Xcompiler` stand in front of nvcc's own.
+        let runtime = self.forced.iter().position(|name| is_runtime_header(name));
         // Without CUDA's own names in front, ours come before whatever is first.
-        let first_forced = self.paths.iter().find(|path| path.what == What::Forced(0)).filter(|_| !is_runtime_header(&self.forced[0]));
+        let first_forced = self.paths.iter().find(|path| path.what == What::Forced(0)).filter(|_| runtime.is_none());
         let first = first_forced.map_or(self.main_word, |path| path.word - usize::from(path.at == 0)).min(self.main_word);
         for (index, word) in self.words.iter().enumerate() {
             if self.output_words.contains(&index) {
@@ -276,7 +278,7 @@ impl Cuda {
                 _ => words.push(word.clone()),
             }
             // CUDA's own names come first, then ours, then what the user has included before the source.
-            if path.is_some_and(|path| path.what == What::Forced(0)) && is_runtime_header(&self.forced[0]) {
+            if path.is_some_and(|path| runtime.is_some_and(|index| path.what == What::Forced(index))) {
                 words.extend(prelude.take().into_iter().flat_map(|path| [OsString::from("-include"), path.into()]));
             }
         }

@@ -16,7 +16,7 @@ pub(super) fn packed<'a>(maps: impl Iterator<Item = &'a SiteMap>) -> String {
     }
     let block = lz4_flex::block::compress_prepend_size(lines.join("\n").as_bytes());
     let head = format!("{PACKED_MAGIC}{:08x} ", block.len());
-    let mut text = String::from("static __device__ __attribute__((used)) const char __cuinstr_sites_unit[] =");
+    let mut text = String::from("static __device__ __attribute__((__used__)) const char __cuinstr_sites_unit[] =");
     for piece in [head.as_bytes(), &block].concat().chunks(PIECE) {
         text.push_str("\n    \"");
         for (at, byte) in piece.iter().enumerate() {

@@ -162,7 +162,7 @@ pub(super) fn settle(session: &Path, output: &Path) -> Result<(), Error> {
     }
     settled.extend_from_slice(&text[copied..]);
     // No other text pays for the question, which would be a branch where nothing is optimised.
-    let settled = String::from_utf8_lossy(&settled).replace(SETTLED, "if (site == 0ull) return;");
+    let settled = String::from_utf8_lossy(&settled).replace(SETTLED, "if (__ci_site == 0ull) return;");
     fs::write(output, settled).map_err(failed)
 }
 
@@ -341,7 +341,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join(FOLDER)).expect("a folder");
         let output = folder.path().join("a.ii");
-        let text = "void __cuinstr_call(unsigned long long site) { (void)\"cuinstr: settled\"; }\n__cuinstr_call(0x1aull) + __cuinstr_call_hd(0x2ull);\n";
+        let text = "void __cuinstr_call(unsigned long long __ci_site) { (void)\"cuinstr: settled\"; }\n__cuinstr_call(0x1aull) + __cuinstr_call_hd(0x2ull);\n";
         fs::write(&output, text).expect("a file");
         let answer = |needless: Option<&[u64]>| {
             let answer = Answer { needless: needless.map(|sites| sites.iter().copied().collect()) };
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(settled(), text, "all calls keep their polls");
         answer(Some(&[0x1a, 7]));
         assert!(!is_undecided(folder.path()));
-        assert_eq!(settled(), text.replace("0x1aull", "0ull").replace(SETTLED, "if (site == 0ull) return;"));
+        assert_eq!(settled(), text.replace("0x1aull", "0ull").replace(SETTLED, "if (__ci_site == 0ull) return;"));
         let site = |(id, kind, form): (&str, Kind, Form)| {
             let (id, function) = (id.to_owned(), "f".to_owned());
             Site { id, kind, function, file: None, line: 1, column: 1, form, why: None, waiver: None }

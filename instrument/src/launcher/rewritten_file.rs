@@ -14,7 +14,8 @@ use crate::project::include::edited;
 use crate::project::input::Input;
 use crate::render::{self, Source};
 use crate::site::{Kind, Site, SiteMap};
-use crate::source::syntax::token::lex;
+use crate::source::syntax::macros::Macros;
+use crate::source::syntax::token::{self, lex};
 use crate::source::syntax::{condition, splice};
 use crate::{Rewrite, rewrite};
 use serde::{Deserialize, Serialize};
@@ -180,7 +181,7 @@ fn without_detours(path: &str) -> String {
 pub(super) fn rewritten(name: &str, bytes: &[u8], options: &Options, edits: &[(Range<usize>, Vec<u8>)]) -> RewrittenFile {
     let Rewrite { output, mut inserted, sites, mut diagnostics, shared_bytes, .. } = rewrite(bytes, options);
     let Some(mut output) = output else {
-        let refused = !left_as_it_is(bytes, &mut diagnostics);
+        let refused = !left_as_it_is(bytes, options, &mut diagnostics);
         let dynamic = prelude::has_dynamic_memory(bytes);
         let shared_bytes = if memchr::memmem::find(bytes, b"__shared__").is_none() { 0 } else { u64::MAX };
         let facts = Facts { said: said(name, bytes, &diagnostics), refused, dynamic, shared_bytes, ..Facts::default() };
@@ -212,19 +213,31 @@ pub(super) fn rewritten(name: &str, bytes: &[u8], options: &Options, edits: &[(R
 ///
 /// A build must not fail over a header that only an older compiler's eyes can read; but source that has names of ours might interfere, and what the
 /// user asked for (`--strict`, waivers that hold) is not let go.
-fn left_as_it_is(bytes: &[u8], diagnostics: &mut Vec<Diagnostic>) -> bool {
+fn left_as_it_is(bytes: &[u8], options: &Options, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let may_pass = |code| matches!(code, Code::NotUtf8 | Code::Empty | Code::Unbalanced | Code::NotCuda | Code::TooLarge);
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error && !may_pass(diagnostic.code)) {
         return false;
     }
     let has = |word: &[u8]| memchr::memmem::find(bytes, word).is_some();
-    let may_be_device_code = has(b"__global__") || has(b"__device__");
+    let is_unbalanced = diagnostics.iter().any(|diagnostic| diagnostic.code == Code::Unbalanced);
+    let may_be_device_code = has(b"__global__") || has(b"__device__") || (is_unbalanced && repeats_or_marks(bytes, options));
     diagnostics.retain(|diagnostic| may_be_device_code && !matches!(diagnostic.code, Code::Empty | Code::NotCuda));
     for diagnostic in diagnostics.iter_mut() {
         diagnostic.severity = diagnostic.severity.min(Severity::Warning);
         diagnostic.message.push_str("; the file is compiled as it is");
     }
     true
+}
+
+/// Whether a text has a loop, which may stand in a function of a file that includes it, or a macro that marks device functions.
+fn repeats_or_marks(bytes: &[u8], options: &Options) -> bool {
+    let lexed = lex(bytes, 0..bytes.len(), false);
+    let macros = Macros::read(bytes, &lexed, options);
+    lexed.tokens.iter().any(|token| match token.kind {
+        token::Kind::For | token::Kind::While | token::Kind::Do | token::Kind::Goto => true,
+        token::Kind::Ident => macros.spaces_of(token.kind, &bytes[token.range()]).on_device(),
+        _ => false,
+    })
 }
 
 /// Gaps and errors, one line each.
@@ -258,6 +271,10 @@ mod tests {
         assert_eq!(made("namespace a {\n", &settings), RewrittenFile::default());
         let open = made("namespace a {\n__device__ void f() { while (1) {} }\n", &settings).facts;
         assert!(!open.refused && open.said.contains("a.cu:1:13: warning[CI005]"), "{open:?}");
+        // A loop may stand in another file's function, and a macro may mark one.
+        for source in ["for (;;) { while (*p) { }\n", "CUDA_GLOBAL void f() { if OPEN *p) { } }\n"] {
+            assert!(made(source, &settings).facts.said.contains("warning[CI005]"), "{source}");
+        }
         let ours = made("__device__ int __cuinstr_x;\n", &settings).facts;
         assert!(ours.refused && ours.said.contains("error[CI004]"), "{ours:?}");
         let gap = "__global__ void f() { asm(\"L: bra L;\"); }\n";

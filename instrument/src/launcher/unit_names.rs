@@ -1,11 +1,13 @@
 //! What the files of a translation unit say of names, for the rewriting of each of them.
 
-use crate::options::{DeviceMacro, Options, Polls, Space, ValueMacro};
+use super::unit_macros;
+use crate::options::{DeviceMacro, Options, Polls, Space, UnitMacro, ValueMacro};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::{Lexed, is_name_byte, lex};
-use crate::source::syntax::{definition, keyword, macro_values, macros, splice};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use crate::source::syntax::{definition, keyword, macro_values, macros, plain_macros, splice};
+use crate::source::unit_cycles;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What is known of a unit's names.
 #[derive(Default)]
@@ -19,6 +21,10 @@ pub(super) struct UnitNames {
     /// Names of unmarked functions that device code of its files uses, and names of all device functions.
     device_names: BTreeSet<Vec<u8>>,
     device_functions: BTreeSet<Vec<u8>>,
+    /// All of its macros.
+    unit_macros: Vec<UnitMacro>,
+    /// Bodies of functions that lie on cycles of calls through several files, by the texts of their files.
+    entered: HashMap<Vec<u8>, Vec<usize>>,
     /// Whether one of its files, or the command line, makes a macro of a word of the language.
     redefines: bool,
 }
@@ -26,18 +32,20 @@ pub(super) struct UnitNames {
 impl UnitNames {
     /// Learns from the macros of the unit's files. Which mark functions, so that a function is known by a macro of
     /// another file? Which open no loop? Which stand for values? `defined` holds what the command line defines, as
-    /// text. `foreign` files stay as they are, and only what their macros mark counts.
+    /// text. `foreign` files stay as they are, and only their macros count.
     pub(super) fn learn(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], defined: &[u8], options: &Options) {
+        let all_bytes = files;
         let joined: Vec<_> = files.iter().map(|bytes| splice::join(bytes)).collect();
         let files: Vec<(&[u8], Lexed)> = joined.iter().map(|joined| read(&joined.text)).collect();
         let command_line = lex(defined, 0..defined.len(), false);
-        let all: Vec<_> = files.iter().map(|(bytes, lexed)| (*bytes, lexed)).chain([(defined, &command_line)]).collect();
         let words: BTreeSet<&[u8]> = files.iter().flat_map(|(bytes, _)| bytes.split(|byte| !is_name_byte(*byte))).collect();
-        self.redefines = all.iter().any(|(bytes, lexed)| !keyword::redefined(bytes, lexed).is_empty());
-        self.value_macros = macro_values::of_files(&all, Some(&words));
-        self.plain_macros = macros::plain(&files).into_iter().map(String::into_bytes).collect();
-        let foreign: Vec<(&[u8], Lexed)> = foreign.iter().map(|bytes| read(bytes)).collect();
-        let marking: Vec<_> = foreign.iter().map(|(bytes, lexed)| (*bytes, lexed)).chain(all).collect();
+        self.redefines = files.iter().any(|(bytes, lexed)| !keyword::redefined(bytes, lexed).is_empty());
+        self.redefines |= !keyword::redefined(defined, &command_line).is_empty();
+        self.plain_macros = plain_macros::plain(&files).into_iter().map(String::into_bytes).collect();
+        let unchanged: Vec<(&[u8], Lexed)> = foreign.iter().map(|bytes| read(bytes)).chain([(defined, command_line)]).collect();
+        let marking: Vec<_> = unchanged.iter().chain(&files).map(|(bytes, lexed)| (*bytes, lexed)).collect();
+        self.value_macros = macro_values::of_files(&marking, Some(&words));
+        self.unit_macros = unit_macros::of_unit(&files, &unchanged, &self.value_macros);
         // A macro may stand for one of a file that comes later.
         for _ in 0..3 {
             let mut known: BTreeMap<String, Option<Space>> = BTreeMap::new();
@@ -55,6 +63,18 @@ impl UnitNames {
             self.shared_macros = found;
         }
         self.learn_names(&files, options);
+        let names = |names: &BTreeSet<Vec<u8>>| names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let options = Options {
+            device_macros: self.shared_macros.clone(),
+            device_names: names(&self.device_names),
+            value_macros: self.value_macros.clone(),
+            ..options.clone()
+        };
+        // One that no brackets can be matched in is compiled as it is.
+        let whole = files.iter().zip(all_bytes).filter(|((_, lexed), _)| Fragment::of_file(lexed).is_ok());
+        let (texts, bytes): (Vec<&[u8]>, Vec<&[u8]>) = whole.map(|((text, _), bytes)| (*text, *bytes)).unzip();
+        let entered = unit_cycles::entered(&texts, &options);
+        self.entered = bytes.into_iter().map(<[u8]>::to_vec).zip(entered).filter(|(_, entered)| !entered.is_empty()).collect();
     }
 
     /// Learns which names device code of any file uses that another file gives to a function without a mark.
@@ -92,9 +112,11 @@ impl UnitNames {
         options.device_names = among(&self.device_names);
         options.device_functions = among(&self.device_functions);
         options.in_unit = true;
+        options.entered = self.entered.get(bytes).cloned().unwrap_or_default();
         if self.redefines && options.polls == Polls::Amortised {
             options.polls = Polls::CountDown;
         }
+        options.unit_macros = self.unit_macros.iter().filter(|one| words.contains(one.name.as_bytes())).cloned().collect();
         let values = self.value_macros.iter().filter(|value| words.contains(value.name.as_bytes()));
         options.value_macros = values.cloned().collect();
     }

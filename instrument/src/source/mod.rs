@@ -9,6 +9,8 @@ pub(crate) mod plan;
 pub(crate) mod syntax;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "launcher")]
+pub(crate) mod unit_cycles;
 
 use crate::common::diagnostic::{Code, Diagnostic, Severity};
 use crate::common::edit::{self, Edit};

@@ -122,6 +122,30 @@ fn loops_of_headers_that_are_not_rewritten_are_told() {
 }
 
 #[test]
+fn files_of_the_user_s_in_folders_of_isystem_are_rewritten() {
+    let project = Project::new(&[
+        (
+            "src/a.cu",
+            "#include \"own.cuh\"\n#include \"../include/up.cuh\"\n#include <up.cuh>\n__device__ void a(volatile int* p) { while (*p) { } }\n",
+        ),
+        ("src/own.cuh", &header("own", "#pragma once")),
+        ("include/up.cuh", &header("up", "#pragma once\n#include \"beside.cuh\"")),
+        ("include/beside.cuh", &header("beside", "#pragma once")),
+    ]);
+    let all = ["a", "own", "up", "beside"];
+    for folder in ["src", ".", &project.path().display().to_string()] {
+        same_but_for_polls(&project, &format!("-isystem {folder} -isystem include"), "src/a.cu", &all);
+    }
+    same_but_for_polls(&project, "-Iinclude -isystem include", "src/a.cu", &all);
+    // What only the search for angles finds is a header of others, and is told.
+    fs::write(project.path().join("src/b.cu"), "#include \"own.cuh\"\n#include <theirs.cuh>\n").expect("a file");
+    fs::write(project.path().join("src/theirs.cuh"), header("theirs", "#pragma once")).expect("a file");
+    let mut command = project.launch(&["-c", "src/b.cu"]);
+    let output = expect(command.env("SHIM_SOURCES", "src/b.cu").env("SHIM_OPTIONS", "-isystem src"), 0);
+    assert!(text(&output.stderr).contains("/src/theirs.cuh: warning[CI016]"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn names_may_hold_blanks_quotes_and_any_letters() {
     for name in ["with blank", "qu\"ote's", "größe-日本", "back\\slash", "$HOME;&"] {
         let project = Project::new(&[]);
@@ -349,6 +373,29 @@ fn a_header_that_is_read_before_there_are_polls_is_left_as_it_is() {
 }
 
 #[test]
+fn a_file_that_xcompiler_includes_stands_in_front_of_the_toolkit_s_headers() {
+    let project = Project::new(&[
+        ("a.cu", &header("main", "#if CONFIG != 3 || !defined(RUNTIME)\n#error\n#endif")),
+        ("config.h", "#define CONFIG 3\n"),
+        ("early.cuh", &header("early", "#pragma once")),
+        ("toolkit/include/cuda_runtime.h", "#pragma once\n#define RUNTIME CONFIG\n"),
+    ]);
+    let run = |options: &str| {
+        let mut command = project.launch(&["-c", "a.cu"]);
+        command.env("SHIM_SOURCES", "a.cu").env("SHIM_OPTIONS", options).env("SHIM_ENDING", STEP);
+        (text(&expect(&mut command, 0).stderr), project.preprocessed_as("a.cu", STEP))
+    };
+    let (said, made) = run("-Itoolkit/include -include config.h -include cuda_runtime.h");
+    let at = |mark: &str| made.find(mark).unwrap_or_else(|| panic!("{mark} is gone: {made}"));
+    assert_eq!(said, "");
+    assert!(at("toolkit/include/cuda_runtime.h\"") < at("\"<cuinstr>\"") && at("\"<cuinstr>\"") < at("void main("));
+    let (said, made) = run("-Itoolkit/include -DCONFIG=3 -include early.cuh -include cuda_runtime.h");
+    assert!(said.contains("early.cuh: warning: cuinstr did not rewrite this file"), "{said}");
+    let line = |mark: &str| made.lines().find(|line| line.contains(mark)).unwrap_or_else(|| panic!("{mark} is gone")).to_owned();
+    assert!(!line("void early(").contains("__cuinstr_") && line("void main(").contains("__cuinstr_"));
+}
+
+#[test]
 fn maps_of_paths_say_what_file_is() {
     let project = Project::new(&[
         ("src/a.cu", "#include <deep/b.cuh>\nconst char* where_a() { return __FILE__; }\n"),
@@ -390,5 +437,73 @@ fn macros_of_the_command_line_decide_conditions() {
         command.env("SHIM_SOURCES", "a.cu").env("SHIM_OPTIONS", options).env("CUINSTR_FLAGS", "--strict");
         let output = expect(&mut command, code);
         assert_eq!(text(&output.stderr).contains("error[CI013]"), code == 1, "{setup}{options}: {}", text(&output.stderr));
+    }
+}
+
+/// What is said of a source with strict rules, and its text for the device where nothing is.
+fn strictly(project: &Project, options: &str, source: &str) -> Result<String, String> {
+    let mut command = project.launch(&["-c", source]);
+    command.env("SHIM_SOURCES", source).env("SHIM_OPTIONS", options).env("SHIM_ENDING", STEP).env("CUINSTR_FLAGS", "--strict");
+    let output = command.output().expect("it runs");
+    if output.status.success() { Ok(project.preprocessed_as(source, STEP)) } else { Err(text(&output.stderr)) }
+}
+
+#[test]
+fn macros_of_others_that_may_repeat_are_told_where_they_are_used() {
+    let kernel = |statement: &str| format!("#include <pre.h>\n__global__ void k(volatile int* o) {{ top: o[1]++; {statement} }}\n");
+    for (options, macros, statement, is_gap) in [
+        ("-Dspin=while(*o)", "", "spin;", true),
+        ("-Dloop(x)=while(x)", "", "loop(*o);", true),
+        ("-Dplain(x)=(x+1)", "", "o[2]=plain(*o);", false),
+        ("-isystem pre", "#define spin while(*o)\n", "spin;", true),
+        ("-isystem pre", "#define spin while(*o)\n#define once(x) do { x; } while (0)\n", "once(o[2] = 1);", false),
+        ("-isystem pre", "#define retry_if(x) if (x) goto top\n", "retry_if(*o);", true),
+        ("-Ipre", "#define retry_if(x) if (x) goto top\n", "retry_if(*o);", true),
+        ("-Ipre", "#define out_if(x) if (x) goto out\n", "out_if(*o); out: ;", false),
+        ("-isystem pre", "#define DO(x) my_##x\n#define my_spin(c) while(c)\n", "DO(spin)(*o);", true),
+        ("-isystem pre", "#define wait_here() asm volatile(\"{ L%=: bra L%=; }\")\n", "wait_here();", true),
+    ] {
+        let project = Project::new(&[("a.cu", &kernel(statement)), ("pre/pre.h", macros)]);
+        let options = if options.starts_with("-D") { format!("-Ipre {options}") } else { options.to_owned() };
+        let done = strictly(&project, &options, "a.cu");
+        assert_eq!(done.is_err(), is_gap, "{options} {macros} {statement}: {done:?}");
+        if let Err(said) = done {
+            assert!(said.contains("a.cu:2:") && said.contains("error[CI"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_macro_of_another_file_that_changes_a_counter_is_no_value() {
+    let strips = |options: &str, pre: &str, statement: &str| {
+        let source =
+            format!("#include <pre.h>\n__global__ void k(volatile int* o, int n) {{ for (int i = 0; i < n; ++i) {{ {statement} }} }}\n");
+        let project = Project::new(&[("a.cu", &source), ("pre/pre.h", pre)]);
+        let made = strictly(&project, options, "a.cu").expect("it compiles");
+        made.lines().any(|line| line.contains("void k(") && line.contains("__cuinstr_below<"))
+    };
+    for (options, pre) in
+        [("-Ipre", "#define nxt (i = o[3])\n"), ("-isystem pre", "#define nxt (i = o[3])\n"), ("-Ipre -Dnxt=(i=o[3])", "")]
+    {
+        assert!(!strips(options, pre, "o[1] = nxt;"), "{options} {pre}");
+        assert!(strips(options, &pre.replace("i = o[3]", "o[3]"), "o[1] = 3;"), "{options} {pre}");
+    }
+    for folder in ["-Ipre", "-isystem pre"] {
+        assert!(!strips(folder, "#define min(a, b) ((a) = (b))\n", "o[1] = min(i, o[3]);"), "{folder}");
+        assert!(strips(folder, "#define width 8\n#define UNROLLED _Pragma(\"unroll\")\n", "o[i * width] = 3;"), "{folder}");
+    }
+}
+
+#[test]
+fn a_constant_that_an_included_file_redefines_is_none() {
+    for pre in ["#undef N\n#define N (*o)\n", "#pragma push_macro(\"N\")\n#undef N\n#define N n\n"] {
+        let source =
+            "#define N 8\n#include <pre.h>\n__global__ void k(volatile int* o, int n) { for (int i = 0; i < N; ++i) { o[1] = i; } }\n";
+        let project = Project::new(&[("a.cu", source), ("pre/pre.h", pre)]);
+        for options in ["-Ipre", "-isystem pre"] {
+            let made = strictly(&project, options, "a.cu").expect("it compiles");
+            let line = made.lines().find(|line| line.contains("void k(")).expect("a kernel");
+            assert!(line.contains("__cuinstr_left"), "{line}");
+        }
     }
 }

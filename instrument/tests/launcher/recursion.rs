@@ -184,3 +184,27 @@ fn groups_of_warps_keep_the_registers_that_they_ask_for() {
     let output = expect(project.command(&nvcc).args(["-cubin", "a.inst.cu", "-o", "a.cubin", target]), 0);
     assert_eq!(text(&output.stdout) + &text(&output.stderr), "");
 }
+
+#[test]
+fn a_cycle_through_several_files_is_polled() {
+    let nvcc = nvcc();
+    let next = "n % 2 ? 3 * n + 1 : n / 2";
+    let g = format!("__device__ __noinline__ int g(int n) {{ return n > 3 ? f({next}) : n; }}\n");
+    let f = format!("__device__ int g(int n);\nstatic __device__ __noinline__ int f(int n) {{ return n > 3 ? g({next}) + 1 : n; }}\n");
+    let apply = "template <class F> __device__ int apply(const F& f, int n) { return f(n) + 1; }\n".to_owned();
+    let functor =
+        format!("struct Fn {{ __device__ __noinline__ int operator()(int n) const {{ return n > 3 ? apply(*this, {next}) : n; }} }};\n");
+    let base = "struct Base { __device__ virtual int go(int n) = 0; };\nstatic __device__ __noinline__ int drive(Base* b, int n) { return b->go(n) + 1; }\n".to_owned();
+    let derived =
+        format!("struct D : Base {{ __device__ __noinline__ int go(int n) override {{ return n > 3 ? drive(this, {next}) : n; }} }};\n");
+    for (first, second, call) in [(&f, &g, "f(o[1])"), (&apply, &functor, "Fn()(o[1])"), (&base, &derived, "D().go(o[1])")] {
+        let kernel = format!("__global__ void k(int* o) {{ o[0] = {call}; }}\n");
+        let in_source = format!("#include \"one.h\"\n{second}{kernel}");
+        let in_headers = format!("#include \"one.h\"\n#include \"two.h\"\n{kernel}");
+        for source in [in_source, in_headers] {
+            let project = Project::new(&[("a.cu", &source), ("one.h", first), ("two.h", second)]);
+            expect(project.command(BINARY).arg(&nvcc).args(["-arch=sm_90", "-ptx", "a.cu", "-o", "a.ptx"]), 0);
+            expect(project.command(BINARY).args(["verify", "a.ptx"]), 0);
+        }
+    }
+}

@@ -71,10 +71,13 @@ impl Why {
     }
 }
 
+/// What fields' names begin with in C, so that no macro of the user's has such a name.
+pub const C_FIELD: &str = "__ci_";
+
 /// One field as both sides see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Name, the same in Rust and in C.
+    /// Name in Rust; that in C has [`C_FIELD`] in front.
     pub name: &'static str,
     /// C declaration type, without an array's length.
     pub c_type: &'static str,
@@ -275,7 +278,7 @@ fn c_struct(text: &mut String, name: &str, fields: &[Field], size: usize, align:
     let _ = writeln!(text, "struct {name} {{");
     for field in fields {
         let array = field.count.map_or(String::new(), |count| format!("[{count}]"));
-        let _ = writeln!(text, "  {} {}{array};", field.c_type, field.name);
+        let _ = writeln!(text, "  {} {C_FIELD}{}{array};", field.c_type, field.name);
     }
     let _ = writeln!(text, "}};\nstatic_assert(sizeof({name}) == {size}, \"cuinstr: {name} has another layout here\");");
 }

@@ -80,7 +80,11 @@ pub fn gpu_lanes() -> Vec<Lane> {
         Lane { sabotage: Some(|_, text, _| *text = text.replace("acc * 31u", "acc * 33u")), ..broken },
         Lane {
             sabotage: Some(|prelude, _, _| {
-                *prelude = replaced(prelude, "return distance - times * step >= step ? times + 1u : times;", "return times + 1u;");
+                *prelude = replaced(
+                    prelude,
+                    "return __ci_distance - __ci_times * __ci_step >= __ci_step ? __ci_times + 1u : __ci_times;",
+                    "return __ci_times + 1u;",
+                );
             }),
             ..rewritten("broken strides", Polls::Amortised, false, &[])
         },

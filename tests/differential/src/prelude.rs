@@ -15,12 +15,12 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_barrier_here", "(void)$0;"),
     ("__cuinstr_phase", "return 5u;"),
     ("__cuinstr_lend", "(void)$0;"),
-    ("__cuinstr_claim_start", "return atomicCAS(&cuinstr_control_v1.start_ns, 0ull, $0);"),
+    ("__cuinstr_claim_start", "return atomicCAS(&cuinstr_control_v1.__ci_start_ns, 0ull, $0);"),
     ("__cuinstr_share", "unsigned int power = 0u; while ($1 >> power > 1u) ++power; return ($0 >> power) + 1u;"),
     ("__cuinstr_some", "return $0;"),
     ("__cuinstr_same", "return $0;"),
-    ("__cuinstr_number", "return cuinstr_control_v1.launch;"),
-    ("__cuinstr_read_launch", "$0 = cuinstr_control_v1.launch; $1 = cuinstr_control_v1.flag;"),
+    ("__cuinstr_number", "return cuinstr_control_v1.__ci_launch;"),
+    ("__cuinstr_read_launch", "$0 = cuinstr_control_v1.__ci_launch; $1 = cuinstr_control_v1.__ci_flag;"),
     ("__cuinstr_fits", "return $0 / $1;"),
     ("__cuinstr_power", "unsigned int power = 0u; while (1u << power < $0) ++power; return power;"),
     ("__cuinstr_no_more", "return $0 < __cuinstr_most ? $0 : __cuinstr_most;"),
@@ -36,7 +36,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("__cuinstr_renew", "__cuinstr_renew_at_length($0, $1, $2);"),
     (
         "__cuinstr_ask_last",
-        "if (__cuinstr_due(__cuinstr_asked_near()) == 0u) return; if (cuinstr_control_v1.action == 0u) __cuinstr_stop($0, 1u); __cuinstr_record()->late = $1;",
+        "if (__cuinstr_due(__cuinstr_asked_near()) == 0u) return; if (cuinstr_control_v1.__ci_action == 0u) __cuinstr_stop($0, 1u); __cuinstr_record()->__ci_late = $1;",
     ),
 ];
 
@@ -53,15 +53,15 @@ const MACROS: &[(&str, &str)] = &[
 
 /// What the test knows of the control block beside the ABI.
 const HOOKS: &str = "void host_arm(unsigned int launch, unsigned long long fuel) {\n\
-    \x20 cuinstr_control_v1.launch = launch;\n\
-    \x20 cuinstr_control_v1.action = 1u;\n\
-    \x20 cuinstr_control_v1.fuel = fuel;\n\
-    \x20 cuinstr_control_v1.count_fuel = 1u;\n\
-    \x20 cuinstr_control_v1.own_record = {};\n\
+    \x20 cuinstr_control_v1.__ci_launch = launch;\n\
+    \x20 cuinstr_control_v1.__ci_action = 1u;\n\
+    \x20 cuinstr_control_v1.__ci_fuel = fuel;\n\
+    \x20 cuinstr_control_v1.__ci_count_fuel = 1u;\n\
+    \x20 cuinstr_control_v1.__ci_own_record = {};\n\
     }\n\
-    const unsigned int* host_flag() { return cuinstr_control_v1.flag; }\n\
-    unsigned int host_launch() { return cuinstr_control_v1.launch; }\n\
-    unsigned long long host_fuel_used() { return cuinstr_control_v1.own_record.fuel_used; }\n";
+    const unsigned int* host_flag() { return cuinstr_control_v1.__ci_flag; }\n\
+    unsigned int host_launch() { return cuinstr_control_v1.__ci_launch; }\n\
+    unsigned long long host_fuel_used() { return cuinstr_control_v1.__ci_own_record.__ci_fuel_used; }\n";
 
 /// What stands for the hooks in front of programs that were not rewritten.
 pub const NO_HOOKS: &str = "void host_arm(unsigned int, unsigned long long) {}\n\
@@ -72,7 +72,7 @@ pub const NO_HOOKS: &str = "void host_arm(unsigned int, unsigned long long) {}\n
 /// The prelude without what names one file, so that it can stand in front of many programs.
 #[must_use]
 pub fn shared(prelude: &str) -> &str {
-    prelude.find("static __device__ __attribute__((used)) const char __cuinstr_sites_").map_or(prelude, |at| &prelude[..at])
+    prelude.find("static __device__ __attribute__((__used__)) const char __cuinstr_sites_").map_or(prelude, |at| &prelude[..at])
 }
 
 /// The prelude of a rewritten file for a GPU, where each strong load of the flag is reported to the test: that is what a look is, in whatever
@@ -84,7 +84,7 @@ pub fn watched(prelude: &str) -> Result<String, String> {
     let mut text = shared(prelude).to_owned();
     let load = find_definition(&text, "__cuinstr_load", 0).ok_or("the prelude has no function __cuinstr_load any more")?;
     let [word] = &load.parameters[..] else { return Err("__cuinstr_load takes more than a word's address".to_owned()) };
-    text.insert_str(load.open, &format!(" if ({word} == cuinstr_control_v1.flag) gpu_looked();"));
+    text.insert_str(load.open, &format!(" if ({word} == cuinstr_control_v1.__ci_flag) gpu_looked();"));
     // The one look that is assembly as a whole.
     let renew = find_definition(&text, "__cuinstr_renew", 0).ok_or("the prelude has no function __cuinstr_renew any more")?;
     text.insert_str(renew.open, " gpu_looked();");
@@ -202,7 +202,7 @@ mod tests {
         let host = on_host(prelude).expect("all of it is replaced");
         assert!(!host.contains("globaltimer") && host.contains("host_leave()"));
         let more = format!("{prelude}\nstatic __device__ void more() {{ asm volatile(\"exit;\"); }}\n");
-        let more = more.replace("static __device__ __attribute__((used)) const char __cuinstr_sites_", "static const char sites_");
+        let more = more.replace("static __device__ __attribute__((__used__)) const char __cuinstr_sites_", "static const char sites_");
         assert!(on_host(&more).is_err_and(|why| why.contains("assembly")));
     }
 }

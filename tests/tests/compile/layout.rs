@@ -3,7 +3,7 @@
 
 use crate::{Checks, Tools};
 use cuinstr::options::Options;
-use cuinstr_abi::control::{ControlBlock, Field, PauseBlock, SiteCount, StopRecord};
+use cuinstr_abi::control::{C_FIELD, ControlBlock, Field, PauseBlock, SiteCount, StopRecord};
 use cuinstr_harness::fixtures::Fixture;
 use cuinstr_harness::ptx::{self, Variable};
 use cuinstr_harness::record;
@@ -67,7 +67,7 @@ fn with_layout() -> Result<Unit, String> {
     for (name, _, fields) in structs() {
         let _ = write!(text, "sizeof({name}), alignof({name}), ");
         for field in fields {
-            let _ = write!(text, "__INTADDR__(&((({name}*)0)->{0})), sizeof((({name}*)0)->{0}), ", field.name);
+            let _ = write!(text, "__INTADDR__(&((({name}*)0)->{C_FIELD}{0})), sizeof((({name}*)0)->{C_FIELD}{0}), ", field.name);
         }
     }
     unit.text.extend_from_slice((text + "};\n").as_bytes());

@@ -101,20 +101,20 @@ impl<'a> Builder<'a> {
             early,
             once: BTreeMap::new(),
         };
-        let mut system = builder.toolkit(call);
+        let toolkit = builder.toolkit(call);
         let given: Vec<PathBuf> = call.system.iter().filter_map(|folder| Path::new(folder).canonicalize().ok()).collect();
-        let foreign = given.iter().filter(|folder| !system.iter().any(|own| folder.starts_with(own)));
+        let foreign = given.iter().filter(|folder| !toolkit.iter().any(|own| folder.starts_with(own)));
         builder.plan.foreign = foreign.cloned().map(PathBuf::into_os_string).collect();
-        system.extend(given);
+        let system: Vec<PathBuf> = toolkit.iter().cloned().chain(given).collect();
         builder.plan.system = system.iter().cloned().map(PathBuf::into_os_string).collect();
         if knowledge.settings.system_headers {
             let toolkits = system.iter().filter(|folder| folder.join("cuda_runtime.h").is_file());
             let parts = toolkits.flat_map(|folder| LIBRARIES.iter().map(move |name| folder.join(name)));
             builder.plan.libraries = parts.filter_map(|path| path.canonicalize().ok()).map(PathBuf::into_os_string).collect();
         }
-        builder.quote = call.quote.iter().map(|folder| builder.searched(folder, &system)).collect();
-        builder.include = call.include.iter().map(|folder| builder.searched(folder, &system)).collect();
-        builder.systems = call.system.iter().map(|folder| builder.searched(folder, &system)).collect();
+        builder.quote = call.quote.iter().map(|folder| builder.searched(folder, &toolkit)).collect();
+        builder.include = call.include.iter().map(|folder| builder.searched(folder, &toolkit)).collect();
+        builder.systems = call.system.iter().map(|folder| builder.searched(folder, &toolkit)).collect();
         builder
     }
 
@@ -133,9 +133,10 @@ impl<'a> Builder<'a> {
         folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect()
     }
 
-    fn searched(&mut self, spelled: &OsStr, system: &[PathBuf]) -> Searched {
+    fn searched(&mut self, spelled: &OsStr, toolkit: &[PathBuf]) -> Searched {
         match Path::new(spelled).canonicalize() {
-            Ok(real) if real.is_dir() && (!system.iter().any(|folder| real.starts_with(folder)) || self.holds_libraries(&real)) => {
+            // A folder of `-isystem` may hold files of the user's.
+            Ok(real) if real.is_dir() && (!toolkit.iter().any(|folder| real.starts_with(folder)) || self.holds_libraries(&real)) => {
                 Searched::Root(self.root_of(spelled, real))
             }
             other => {
@@ -184,6 +185,7 @@ impl<'a> Builder<'a> {
             return Err(Error { code: 1, ..Error::new(format!("`{}` can't be read", Path::new(&call.main).display()), "check its path") });
         };
         self.plan.main = (main.root, main.rest.clone().into_os_string());
+        self.plan.own.extend(self.file(&main).map(PathBuf::into_os_string));
         let mut maker = Maker::new(&self.knowledge.settings, Cache::new(Path::new(&self.knowledge.cache)));
         self.read(&main, false);
         for name in &call.forced {
@@ -254,7 +256,7 @@ impl<'a> Builder<'a> {
         if made.facts.rewritten && self.early.iter().any(|early| target == Path::new(early)) {
             let what = if self.knowledge.settings.strict { "error" } else { "warning" };
             let said = format!(
-                "{}: {what}: cuinstr did not rewrite this file: a header of the toolkit's includes it, before there are polls\n",
+                "{}: {what}: cuinstr did not rewrite this file: a header of the toolkit's or an -Xcompiler -include reads it before there are polls\n",
                 spelled.display()
             );
             made = RewrittenFile {
@@ -326,6 +328,9 @@ impl<'a> Builder<'a> {
         if reference.quoted {
             let own = Place { root: from.root, rest: from.rest.parent().unwrap_or(Path::new("")).join(path) };
             if self.exists(&own) {
+                // Only files of the user's are asked for names, so what lies beside one is the user's, even in a folder of `-isystem`.
+                let file = self.file(&own).filter(|file| self.plan.is_foreign(file));
+                self.plan.own.extend(file.map(PathBuf::into_os_string));
                 return Some(own);
             }
             let quote = self.quote.clone();
@@ -378,9 +383,13 @@ impl<'a> Builder<'a> {
         self.root(place.root).join(&place.rest).is_file()
     }
 
+    /// Its path without links.
+    fn file(&self, place: &Place) -> Option<PathBuf> {
+        self.root(place.root).join(&place.rest).canonicalize().ok()
+    }
+
     fn is_system(&self, place: &Place) -> bool {
-        let file = self.root(place.root).join(&place.rest).canonicalize().unwrap_or_default();
-        self.plan.is_system(&file)
+        self.plan.is_system(&self.file(place).unwrap_or_default())
     }
 
     /// Makes folders, links and the prelude.

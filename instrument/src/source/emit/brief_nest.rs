@@ -41,7 +41,7 @@ pub(super) fn edits(source: &[u8], nest: &BriefNest, inside: Vec<Edit>) -> Vec<E
 /// Whether the compiler knows that all variables of the nest are values.
 fn values(nest: &BriefNest) -> String {
     let types: Vec<String> = nest.variables.iter().map(|name| format!("decltype({name})")).collect();
-    format!("__cuinstr_values<{}>::all", types.join(", "))
+    format!("__cuinstr_values<{}>::__ci_all", types.join(", "))
 }
 
 /// All units of the nest.

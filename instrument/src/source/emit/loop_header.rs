@@ -130,7 +130,7 @@ struct Around {
 /// Whether the compiler knows that all of a strip's variables are values, as text.
 fn values(strip: &Strip) -> String {
     let types: Vec<String> = strip.typed.iter().map(|name| format!("decltype({name})")).collect();
-    format!("__cuinstr_values<{}>::all", types.join(", "))
+    format!("__cuinstr_values<{}>::__ci_all", types.join(", "))
 }
 
 /// The length of a strip without names that may be constants, as text.

@@ -235,7 +235,7 @@ pub(crate) fn host_side(is_pausable: bool, traits: UnitTraits) -> String {
 pub(crate) fn record(sites: &SiteMap) -> String {
     let json = sites.to_json();
     let bytes = format!("{SITES_MAGIC}{:08x} {json}", json.len());
-    let mut text = format!("static __device__ __attribute__((used)) const char __cuinstr_sites_{}[] =", sites.hash);
+    let mut text = format!("static __device__ __attribute__((__used__)) const char __cuinstr_sites_{}[] =", sites.hash);
     let mut begin = text.len();
     for (at, byte) in bytes.bytes().enumerate() {
         if at == 0 || text.len() - begin >= LINE {
@@ -268,6 +268,8 @@ fn escape_path(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{BODY, body};
+    #[cfg(feature = "launcher")]
+    use super::{Options, SiteMap, UnitTraits, device_side, host_side};
     use std::collections::BTreeSet;
 
     #[test]
@@ -280,6 +282,47 @@ mod tests {
     /// The name that begins this text.
     fn name(text: &str) -> &str {
         text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default()
+    }
+
+    /// Words that stand in the prelude beside names that are reserved: those of C++, of CUDA and of its headers. No macro of the user's can have such a name.
+    #[cfg(feature = "launcher")]
+    const WORDS: &str = "bool case char class const constexpr decltype do else enum extern false for if inline int long namespace nullptr operator return short \
+        signed sizeof static static_assert struct template true typedef typename union unsigned using void volatile while auto asm defined _Pragma this \
+        noexcept private public switch break continue default float double goto delete explicit \
+        blockIdx threadIdx gridDim blockDim x y z atomicAdd atomicMax value type value_type";
+
+    /// Words that `##` joins to names of ours, and that no macro takes the place of.
+    #[cfg(feature = "launcher")]
+    const JOINED: &str = "_by below above at_most at_least not_up not_down";
+
+    #[cfg(feature = "launcher")]
+    #[test]
+    fn no_macro_of_the_user_s_means_a_name_of_the_prelude() {
+        let allowed: BTreeSet<&str> = WORDS.split_ascii_whitespace().chain(JOINED.split_ascii_whitespace()).collect();
+        let sites = SiteMap { version: 1, file: "a".into(), hash: "0".into(), polls_each: false, counts_fuel: false, sites: Vec::new() };
+        let text =
+            [device_side(&Options::default(), UnitTraits::default()), host_side(false, UnitTraits::default()), super::record(&sites)]
+                .concat();
+        let mut found = BTreeSet::new();
+        for line in text.lines() {
+            let line = line.trim_start();
+            // What a directive is called is none either, and in these of them there is nothing to take the place of.
+            let code = line.strip_prefix('#').map_or(line, |rest| rest.trim_start_matches(|c: char| c.is_ascii_lowercase()));
+            if ["#pragma", "#error", "//"].iter().any(|begin| line.starts_with(begin)) {
+                continue;
+            }
+            // Every other part stands between quotes; an escaped one ends none.
+            let code = code.replace("\\\\", "").replace("\\\"", "");
+            let parts = code.split('"').step_by(2).map(|part| part.split("//").next().unwrap_or_default());
+            for word in parts.flat_map(|part| part.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')) {
+                let is_ours = word.starts_with("__") || word.starts_with("cuinstr_");
+                let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+                if is_name && !is_ours && !allowed.contains(word) {
+                    found.insert(word.to_owned());
+                }
+            }
+        }
+        assert_eq!(found, BTreeSet::new());
     }
 
     #[test]

@@ -112,6 +112,7 @@ impl Planner<'_> {
                 let message = "this macro pastes words that may make a loop: it is not polled";
                 self.gap(Code::NotPolled, message, fragment, at, owner, SiteKind::MacroLoop);
             }
+            self.repeating_macro(known, &owners[scopes[at - range.0]], at);
             if let Some(message) = asm::use_may_loop(source, fragment, self.input.macros, at) {
                 self.gap(Code::AsmLoop, message, fragment, at, &owners[scopes[at - range.0]], SiteKind::AsmLoop);
             }

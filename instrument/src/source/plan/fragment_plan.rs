@@ -85,6 +85,10 @@ impl Planner<'_> {
         }
         let call_costs = cost::of_calls(source, fragment, &functions, macros);
         let mut recursive = descent::of_cycles(source, fragment, &functions, macros, &calls.cycles());
+        let entered = &self.input.options.entered;
+        let is_entered = |function: &Function| entered.contains(&(fragment.tokens[function.open].start as usize));
+        let by_others = functions.iter().enumerate().filter(|(_, function)| fragment.of_macro.is_none() && is_entered(function));
+        recursive.extend(by_others.map(|(index, _)| (index, Descent::Unknown)));
         let is_polled = |(_, descent): &(&usize, &Descent)| matches!(descent, Descent::Unknown | Descent::Parts(_));
         let polled = recursive.iter().filter(is_polled).map(|(index, _)| *index).collect();
         for (index, operands) in calls.cycles_unless_numbers(&polled) {

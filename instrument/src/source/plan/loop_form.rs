@@ -296,7 +296,7 @@ fn jumps(scope: &FunctionScope, loop_: &Loop) -> bool {
                 let name = fragment.text(source, at);
                 let is_unknown = !facts.macros.is_literal(name)
                     && !purity::stands_for_a_value(facts, at)
-                    && (facts.macros.is_defined(name) || (is_capital(name) && purity::starts_statement(facts, at)));
+                    && (facts.macros.may_leave(name) || (is_capital(name) && purity::starts_statement(facts, at)));
                 if is_unknown {
                     return true;
                 }

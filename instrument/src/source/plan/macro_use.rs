@@ -24,12 +24,26 @@ impl Planner<'_> {
         }
     }
 
+    /// A use of a macro that repeats by a text which gets no polls.
+    pub(super) fn repeating_macro(&mut self, known: &Known, owner: &Owner, at: usize) {
+        if owner.untouched.is_none() && self.input.macros.repeats(known.fragment.text(self.input.source, at)) {
+            self.plan.summary.loops += 1;
+            let message = "this macro of the command line, or of a header that is not rewritten, may repeat: it is not polled";
+            self.gap(Code::NotPolled, message, known.fragment, at, owner, SiteKind::MacroLoop);
+        }
+    }
+
     /// A use of a macro that this file does not define, or that is known to open a loop.
     pub(super) fn macro_use(&mut self, known: &Known, owner: &Owner, use_: &statement::MacroUse, budget: &mut bool) {
         let fragment = known.fragment;
         let macros = self.input.macros;
         let name = fragment.text(self.input.source, use_.name);
-        if owner.untouched.is_some() || macros.is_defined(name) || macros.is_plain(name) || census::is_target_macro(name) {
+        if owner.untouched.is_some()
+            || macros.is_own(name)
+            || macros.is_plain(name)
+            || macros.repeats(name)
+            || census::is_target_macro(name)
+        {
             return;
         }
         let opener = macros.is_loop_opener(name);

@@ -458,7 +458,7 @@ impl<'a> Scanner<'a> {
                 }
                 Kind::Keyword if text == b"decltype" => types += 1,
                 Kind::Punct(b'(' | b'[' | b'{') => at = fragment.mate(at).unwrap_or(at).max(at),
-                Kind::Ident if self.macros.is_defined(text) || self.macros.is_plain(text) || TAKES_LIST.contains(&text) => {}
+                Kind::Ident if self.macros.is_own(text) || self.macros.is_plain(text) || TAKES_LIST.contains(&text) => {}
                 Kind::Ident if has_list => return true,
                 Kind::Ident => {
                     types += 1;
@@ -468,7 +468,7 @@ impl<'a> Scanner<'a> {
             }
             at += 1;
         }
-        let is_macro = self.macros.is_defined(fragment.text(source, name));
+        let is_macro = self.macros.is_own(fragment.text(source, name));
         types > u32::from(!is_special) || (types == 0 && !is_special && !is_macro && name < parameters)
     }
 

@@ -1,7 +1,7 @@
 //! Macros and their meaning: attributes of device functions, loops, whole functions. Sources are the file's own definitions, families of macros that
 //! public CUDA code uses, and the configuration.
 
-use crate::common::options::{Options, Space, ValueMacro};
+use crate::common::options::{Options, Space, UnitMacro, ValueMacro};
 use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::spaces_at;
@@ -70,6 +70,8 @@ pub(crate) struct Macros<'a> {
     constants: BTreeMap<&'a [u8], (usize, Integer)>,
     /// Names that stand for a literal wherever they are defined.
     literals: BTreeSet<&'a [u8]>,
+    /// What all files of the translation unit say of their macros.
+    unit: BTreeMap<&'a [u8], &'a UnitMacro>,
     /// Those that stand for values in all files that are known.
     values: BTreeMap<Vec<u8>, ValueMacro>,
     /// Bodies of this file's macros that hold code worth reading: a loop or a device function.
@@ -133,51 +135,6 @@ pub(crate) fn definitions(source: &[u8], lexed: &Lexed, options: &Options) -> BT
         .collect()
 }
 
-/// Macros of these files that surely open no loop and jump nowhere: no definition of theirs in any of the files holds a word for that, makes words out of
-/// parts, or names a macro that may. For those who rewrite several files of one translation unit.
-#[cfg(feature = "launcher")]
-pub(crate) fn plain(files: &[(&[u8], Lexed)]) -> BTreeSet<String> {
-    // By name: the names in its definitions; none if a definition is not plain by itself.
-    let mut known: BTreeMap<&[u8], Option<BTreeSet<&[u8]>>> = BTreeMap::new();
-    for (source, lexed) in files {
-        for directive in &lexed.directives {
-            let Line::Define(define) = &directive.line else { continue };
-            let tokens = lex(source, define.body.clone(), true).tokens;
-            let pastes = source[define.body.clone()].windows(2).any(|pair| pair == b"##" || pair == b"%:");
-            let jumps = |kind| matches!(kind, Kind::For | Kind::While | Kind::Do | Kind::Goto | Kind::Asm);
-            let own = known.entry(&source[define.name.clone()]).or_insert_with(|| Some(BTreeSet::new()));
-            if pastes || tokens.iter().any(|token| jumps(token.kind)) {
-                *own = None;
-            } else if let Some(names) = own {
-                let parameters = &source[define.name.end..define.body.start];
-                let is_parameter =
-                    |name: &[u8]| define.function_like && parameters.split(|byte| !is_name_byte(*byte)).any(|parameter| parameter == name);
-                let all = tokens.iter().filter(|token| token.kind == Kind::Ident).map(|token| &source[token.range()]);
-                names.extend(all.filter(|name| !is_parameter(name)));
-            }
-        }
-    }
-    loop {
-        let is_loop = |name: &[u8]| match known.get(name) {
-            Some(names) => names.is_none(),
-            // The compiler's own, in pragmas as well, or what is no macro if it is named as such things are.
-            None => !name.starts_with(b"__") && name != b"GCC" && (!name.iter().any(u8::is_ascii_lowercase) || sounds_like_a_loop(name)),
-        };
-        let found: Vec<&[u8]> = known
-            .iter()
-            .filter(|(_, names)| names.as_ref().is_some_and(|names| names.iter().any(|name| is_loop(name))))
-            .map(|(name, _)| *name)
-            .collect();
-        if found.is_empty() {
-            break;
-        }
-        for name in found {
-            known.insert(name, None);
-        }
-    }
-    known.into_iter().filter(|(_, names)| names.is_some()).map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
-}
-
 /// Whether the name says that it may be a loop.
 pub(crate) fn sounds_like_a_loop(name: &[u8]) -> bool {
     ["loop", "for", "while", "repeat"].iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
@@ -211,11 +168,14 @@ impl<'a> Macros<'a> {
         }
         macros.loop_openers.extend(options.loop_macros.iter().map(String::as_bytes));
         macros.plain.extend(options.plain_macros.iter().map(String::as_bytes));
+        macros.unit = options.unit_macros.iter().map(|one| (one.name.as_bytes(), one)).collect();
+        let jumping = options.unit_macros.iter().filter(|one| !one.labels.is_empty());
+        macros.jumps.extend(jumping.map(|one| (one.name.as_bytes(), one.labels.iter().map(String::as_bytes).collect())));
         macros.read_definitions(source, lexed);
-        macros.read_constants(source, lexed);
         let values =
             if options.value_macros.is_empty() { macro_values::of_files(&[(source, lexed)], None) } else { options.value_macros.clone() };
         macros.values = values.into_iter().map(|value| (value.name.clone().into_bytes(), value)).collect();
+        macros.read_constants(source, lexed);
         macros
     }
 
@@ -283,10 +243,19 @@ impl<'a> Macros<'a> {
             }
         }
         let defined = &self.defined;
-        self.constants.retain(|name, _| !undefined.contains(name) && defined.get(name).is_some_and(|definitions| definitions.len() == 1));
+        // An included file, or the command line, may say otherwise.
+        let (unit, values) = (&self.unit, &self.values);
+        let is_redefined = |name: &[u8], own: usize| unit.get(name).is_some_and(|one| one.definitions > own);
+        let is_undefined = |name: &[u8]| !undefined.contains(name) && unit.get(name).is_some_and(|one| one.undefined > 0);
+        let is_constant = |name: &[u8]| values.get(name).is_some_and(|value| value.constant && !value.takes_arguments);
+        self.constants.retain(|name, _| {
+            let own = defined.get(name).map_or(0, Vec::len);
+            own == 1 && !undefined.contains(name) && !is_undefined(name) && !is_redefined(name, own)
+        });
         self.literals = defined
             .iter()
             .filter(|(_, definitions)| definitions.iter().all(|index| is_literal(source, &self.bodies[*index])))
+            .filter(|(name, definitions)| !is_undefined(name) && (is_constant(name) || !is_redefined(name, definitions.len())))
             .map(|(name, _)| *name)
             .collect();
     }
@@ -466,9 +435,24 @@ impl<'a> Macros<'a> {
         self.asm_words.contains(name)
     }
 
-    /// Whether this file defines the name.
+    /// Whether this file defines the name, or another one does as a macro that may change a variable.
     pub(crate) fn is_defined(&self, name: &[u8]) -> bool {
+        self.is_own(name) || self.unit.get(name).is_some_and(|one| one.changes)
+    }
+
+    /// Whether this file defines the name.
+    pub(crate) fn is_own(&self, name: &[u8]) -> bool {
         self.defined.contains_key(name)
+    }
+
+    /// Whether the macro of that name may leave what is around it: this file's are taken to do so.
+    pub(crate) fn may_leave(&self, name: &[u8]) -> bool {
+        self.is_own(name) || self.unit.get(name).is_some_and(|one| one.leaves)
+    }
+
+    /// Whether the macro of that name repeats by a text that gets no polls.
+    pub(crate) fn repeats(&self, name: &[u8]) -> bool {
+        self.unit.get(name).is_some_and(|one| one.repeats)
     }
 
     /// Whether the name is known to open a loop, from elsewhere.
@@ -495,7 +479,7 @@ impl<'a> Macros<'a> {
                     let text = &source[token.range()];
                     match token.kind {
                         Kind::Pragma => found = true,
-                        Kind::Ident if self.is_defined(text) && seen.insert(text) => work.push(text),
+                        Kind::Ident if self.is_own(text) && seen.insert(text) => work.push(text),
                         Kind::Ident | Kind::Number | Kind::Str | Kind::Punct(b'#' | b'(' | b')' | b',') => {}
                         _ => return false,
                     }
@@ -503,7 +487,7 @@ impl<'a> Macros<'a> {
             }
         }
         let says = |word: &[u8]| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
-        found || (!self.is_defined(name) && (says(b"unroll") || says(b"pragma")))
+        found || (!self.is_own(name) && (says(b"unroll") || says(b"pragma")))
     }
 
     /// Bodies of the macro of that name in this file.
@@ -558,24 +542,4 @@ fn is_literal(source: &[u8], body: &Fragment) -> bool {
         }
     }
     depth == 0 && literals == 1
-}
-
-#[cfg(all(test, feature = "launcher"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn macros_are_plain_if_no_definition_in_any_file_may_hold_a_loop() {
-        let one: &[u8] = b"#define WHEN if (__builtin_constant_p(1))\n#define ALSO WHEN\n#define EACH(i, n) for (int i = 0; i < n; ++i)\n#define TWICE if (1)\n\
-                           #define TEMPLATE(...) template <__VA_ARGS__>\n#define TAKES(BODY) BODY\n#define TRY if (true)\n#define SILENT _Pragma(TEXT_OF(GCC diagnostic push))\n#define TEXT_OF(x) #x\n#define BLOCK \\\n  { int lower = 0; (void)lower; }\n";
-        let other: &[u8] = b"#define VIA EACH(i, 3)\n#define FAR VIA\n#define PASTED(x) fo##r (;x;)\n#define TWICE while (1)\n#define BACK goto again\n\
-                             #define UNKNOWN SOMEWHERE_ELSE(3)\n#define CALLS for_each_of(3)\n#define LOOKS helper(3)\n#define TEXT asm(\"bra L;\")\n#define ROUND ROUND\n";
-        let read = |source: &'static [u8]| (source, lex(source, 0..source.len(), false));
-        let found = plain(&[read(one), read(other)]);
-        assert_eq!(
-            found.iter().map(String::as_str).collect::<Vec<_>>(),
-            ["ALSO", "BLOCK", "LOOKS", "ROUND", "SILENT", "TAKES", "TEMPLATE", "TEXT_OF", "TRY", "WHEN"]
-        );
-        assert!(!plain(&[read(other)]).contains("FAR"), "EACH is another file's");
-    }
 }

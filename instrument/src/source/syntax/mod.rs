@@ -16,6 +16,8 @@ pub(crate) mod macro_families;
 pub(crate) mod macro_values;
 pub(crate) mod macros;
 pub(crate) mod pasting;
+#[cfg(feature = "launcher")]
+pub(crate) mod plain_macros;
 pub(crate) mod scopes;
 pub(crate) mod source_file;
 pub(crate) mod splice;

@@ -51,7 +51,7 @@ impl<'a> Pasting<'a> {
         let mut found = BTreeSet::new();
         for part in &parts.own {
             found.extend(self.begun_by(part));
-            if self.macros.is_defined(part) {
+            if self.macros.is_own(part) {
                 found.extend(self.begun_behind(part).iter());
             }
         }
@@ -83,14 +83,13 @@ impl<'a> Pasting<'a> {
     pub(crate) fn parts(&self, fragment: &Fragment, at: usize) -> Option<Parts<'a>> {
         let (source, macros) = (self.source, self.macros);
         let name = fragment.text(source, at);
-        let is_foreign =
-            || !macros.is_defined(name) && name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase) && fragment.is(at + 1, b'(');
+        let is_foreign = || !macros.is_own(name) && name.len() > 1 && !name.iter().any(u8::is_ascii_lowercase) && fragment.is(at + 1, b'(');
         if fragment.kind(at) != Some(Kind::Ident) || !(macros.pastes(name) || is_foreign()) {
             return None;
         }
         let close = if fragment.is(at + 1, b'(') { fragment.mate(at + 1) } else { None };
         let own: BTreeSet<&[u8]> = (at + 1..close.unwrap_or(at)).map(|argument| fragment.text(source, argument)).chain([name]).collect();
-        let behind = own.iter().filter(|word| macros.is_defined(word)).map(|word| self.behind(word)).collect();
+        let behind = own.iter().filter(|word| macros.is_own(word)).map(|word| self.behind(word)).collect();
         Some(Parts { own, behind })
     }
 
@@ -101,7 +100,7 @@ impl<'a> Pasting<'a> {
             while let Some(name) = work.pop() {
                 for token in self.macros.bodies_of(name).flat_map(|body| &body.tokens) {
                     let text = &self.source[token.range()];
-                    if words.insert(text) && self.macros.is_defined(text) {
+                    if words.insert(text) && self.macros.is_own(text) {
                         work.push(text);
                     }
                 }

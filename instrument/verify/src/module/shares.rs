@@ -46,8 +46,9 @@ mod tests {
 
     #[test]
     fn each_function_is_in_one_share_and_what_comes_of_them_is_in_order() {
-        let text: String = (0..40).map(|nth| format!(".func f{nth}() {{ {} ret; }}\n", "// a comment\n".repeat(2_000))).collect();
-        let text = format!(".version 9.0\n.target sm_90\n.address_size 64\n{text}");
+        let comment = "// a comment\n".repeat(2_000);
+        let functions: Vec<String> = (0..40).map(|nth| format!(".func f{nth}() {{ {comment} ret; }}\n")).collect();
+        let text = format!(".version 9.0\n.target sm_90\n.address_size 64\n{}", functions.concat());
         let module = cuinstr_ptx::parse(&text);
         let backwards: &Run<'_> = &|count, work| (1..count).rev().for_each(work);
         let found = each(&module.functions, backwards, |share| share);

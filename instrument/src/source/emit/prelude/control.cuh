@@ -68,15 +68,15 @@ extern "C++" {
 #else
 #define __cuinstr_shared_definition static
 #endif
-#define __cuinstr_device static __device__ __attribute__((unused)) __forceinline__
+#define __cuinstr_device static __device__ __attribute__((__unused__)) __forceinline__
 // What few threads come by stands out of line. Where groups of a block's warps have registers of their own (`setmaxnreg`), ptxas can't compile a function that two of them
 // call, and each look has its own copy.
 #ifdef __cuinstr_own_stops
-#define __cuinstr_out_of_line __attribute__((always_inline))
+#define __cuinstr_out_of_line __attribute__((__always_inline__))
 #define __cuinstr_aside __cuinstr_device
 #else
 #define __cuinstr_out_of_line __noinline__
-#define __cuinstr_aside static __device__ __attribute__((unused)) __noinline__
+#define __cuinstr_aside static __device__ __attribute__((__unused__)) __noinline__
 #endif
 #if __cplusplus >= 201402L
 #define __cuinstr_constexpr constexpr
@@ -94,14 +94,14 @@ extern "C++" {
 #endif
 #define __cuinstr_evaluated_by_compiler false
 #endif
-#define __cuinstr_everywhere __attribute__((unused)) static __host__ __device__ __forceinline__ __cuinstr_constexpr
+#define __cuinstr_everywhere __attribute__((__unused__)) static __host__ __device__ __forceinline__ __cuinstr_constexpr
 // A line of the caches for itself, as in units that the PTX pass made.
-__cuinstr_shared_definition __device__ __attribute__((aligned(128))) unsigned int cuinstr_flag_v1[32] = {};
+__cuinstr_shared_definition __device__ __attribute__((__aligned__(128))) unsigned int cuinstr_flag_v1[32] = {};
 __cuinstr_shared_definition __device__ __cuinstr_control cuinstr_control_v1 = {
     1u, 0u, 1u, 0u, cuinstr_flag_v1, 0ull, 0ull, 0ull, 0ull, nullptr, nullptr, {}};
 #if __cuinstr_barriers && __cuinstr_global_marks
 // Number of a launch of which threads have left.
-__cuinstr_shared_definition __device__ __attribute__((used)) unsigned int cuinstr_left_v1 = 0u;
+__cuinstr_shared_definition __device__ __attribute__((__used__)) unsigned int cuinstr_left_v1 = 0u;
 #endif
 
 // Words that a host or another thread may change while the kernel runs are read past the first cache; the flag at system scope in
@@ -109,42 +109,42 @@ __cuinstr_shared_definition __device__ __attribute__((used)) unsigned int cuinst
 // and what it could miss there the clocks and loops do not. All other words were written before the launch, in the order of its stream, and are read as any data.
 // All of them lie in global memory, where a generic address is the same number (PTX, Generic Addressing), and is said to: a load that might be of the thread's
 // own memory takes longer.
-__cuinstr_device unsigned int __cuinstr_load(const unsigned int* word) {
+__cuinstr_device unsigned int __cuinstr_load(const unsigned int* __ci_word) {
   unsigned int value;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
-  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word));
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(__ci_word));
 #else
-  asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(word));
+  asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(__ci_word));
 #endif
   return value;
 }
-__cuinstr_device unsigned int __cuinstr_load_near(const unsigned int* word) {
+__cuinstr_device unsigned int __cuinstr_load_near(const unsigned int* __ci_word) {
   unsigned int value;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
-  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word));
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(__ci_word));
 #else
-  asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(word));
+  asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(__ci_word));
 #endif
   return value;
 }
-__cuinstr_device unsigned long long __cuinstr_load(const unsigned long long* word) {
+__cuinstr_device unsigned long long __cuinstr_load(const unsigned long long* __ci_word) {
   unsigned long long value;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word));
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(__ci_word));
 #else
-  asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(value) : "l"(word));
+  asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(value) : "l"(__ci_word));
 #endif
   return value;
 }
 __cuinstr_device unsigned long long __cuinstr_now() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
+  unsigned long long __ci_now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(__ci_now));
+  return __ci_now;
 }
 __cuinstr_device unsigned long long __cuinstr_cycles() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
-  return now;
+  unsigned long long __ci_now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(__ci_now));
+  return __ci_now;
 }
 __cuinstr_device unsigned int __cuinstr_thread() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 // The end of this thread. After the call to __cuinstr_stop nothing lives on, so the cold side costs the hot one no registers.
@@ -154,15 +154,15 @@ __cuinstr_device unsigned int __cuinstr_thread() { return (threadIdx.z * blockDi
     __builtin_unreachable(); \
   } while (0)
 // Whether it holds for any of the warp's threads that have come here together: what compilers know to be the same for all of them.
-__cuinstr_device bool __cuinstr_any(bool holds) { return __any_sync(__activemask(), holds) != 0; }
+__cuinstr_device bool __cuinstr_any(bool __ci_holds) { return __any_sync(__activemask(), __ci_holds) != 0; }
 
 // Names this block of this launch, so that words in shared memory left by another block are not taken for ours.
 __cuinstr_device unsigned long long __cuinstr_tag() {
-  unsigned long long grid;
-  asm("mov.u64 %0, %%gridid;" : "=l"(grid));
-  const unsigned long long block = ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-  const unsigned long long mixed = (grid * 0x9e3779b97f4a7c15ull) ^ ((block + 1ull) * 0xd1342543de82ef95ull);
-  return mixed ^ (mixed >> 29) ^ 0x63756e7374727631ull;
+  unsigned long long __ci_grid;
+  asm("mov.u64 %0, %%gridid;" : "=l"(__ci_grid));
+  const unsigned long long __ci_block = ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  const unsigned long long __ci_mixed = (__ci_grid * 0x9e3779b97f4a7c15ull) ^ ((__ci_block + 1ull) * 0xd1342543de82ef95ull);
+  return __ci_mixed ^ (__ci_mixed >> 29) ^ 0x63756e7374727631ull;
 }
 // What the threads of a block share, in shared memory. It is not initialised when a block begins: a word left by another block is told
 // from ours by its value.
@@ -176,40 +176,40 @@ __cuinstr_device unsigned long long __cuinstr_tag() {
 #else
 #define __cuinstr_apart 1024
 #endif
-struct __attribute__((aligned(__cuinstr_apart))) __cuinstr_block {
+struct __attribute__((__aligned__(__cuinstr_apart))) __cuinstr_block {
 #if __cuinstr_shared_marks
   // One word of 64 bits: of whom, in the low half, and that somebody has left, in the high half.
-  unsigned int of_whom;
-  unsigned int left;
+  unsigned int __ci_of_whom;
+  unsigned int __ci_left;
 #endif
 #if __cuinstr_clocks
-  unsigned long long tag;
-  unsigned long long start_ns;
-  unsigned long long start_cycles;
+  unsigned long long __ci_tag;
+  unsigned long long __ci_start_ns;
+  unsigned long long __ci_start_cycles;
 #endif
 #if __cuinstr_gate
-  unsigned int ended;
+  unsigned int __ci_ended;
 #endif
 };
-__cuinstr_shared_definition __device__ __attribute__((unused)) volatile __cuinstr_block* __cuinstr_this_block() {
-  __shared__ __cuinstr_block block;
-  return &block;
+__cuinstr_shared_definition __device__ __attribute__((__unused__)) volatile __cuinstr_block* __cuinstr_this_block() {
+  __shared__ __cuinstr_block __ci_block;
+  return &__ci_block;
 }
 #endif
 #if __cuinstr_clocks
 // Threads that do this at once write times that differ by less than the compiled-in limits can tell.
-__cuinstr_device void __cuinstr_enter_block(volatile __cuinstr_block* block) {
-  block->start_ns = __cuinstr_now();
-  block->start_cycles = __cuinstr_cycles();
+__cuinstr_device void __cuinstr_enter_block(volatile __cuinstr_block* __ci_block) {
+  __ci_block->__ci_start_ns = __cuinstr_now();
+  __ci_block->__ci_start_cycles = __cuinstr_cycles();
   __threadfence_block();
-  block->tag = __cuinstr_tag();
+  __ci_block->__ci_tag = __cuinstr_tag();
   __threadfence_block();
 }
 // A kernel that was not rewritten (a library's, calling our functor) has not entered its block: the first poll does.
 __cuinstr_device volatile __cuinstr_block* __cuinstr_entered_block() {
-  volatile __cuinstr_block* block = __cuinstr_this_block();
-  if (block->tag != __cuinstr_tag()) __cuinstr_enter_block(block);
-  return block;
+  volatile __cuinstr_block* __ci_block = __cuinstr_this_block();
+  if (__ci_block->__ci_tag != __cuinstr_tag()) __cuinstr_enter_block(__ci_block);
+  return __ci_block;
 }
 #endif
 #if __cuinstr_barriers && __cuinstr_global_marks
@@ -219,11 +219,11 @@ __cuinstr_device volatile __cuinstr_block* __cuinstr_entered_block() {
 // no other number takes its place, since a launch's number does not change while it runs (docs/ABI.md). What an earlier launch left there is another number.
 // So the load needs no more than the block's scope, and the nearest cache may answer it.
 __cuinstr_device void __cuinstr_tell_left() {
-  const unsigned int launch = cuinstr_control_v1.launch;
+  const unsigned int __ci_launch = cuinstr_control_v1.__ci_launch;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
-  asm volatile("st.relaxed.gpu.global.u32 [cuinstr_left_v1], %0;" : : "r"(launch) : "memory");
+  asm volatile("st.relaxed.gpu.global.u32 [cuinstr_left_v1], %0;" : : "r"(__ci_launch) : "memory");
 #else
-  asm volatile("st.volatile.global.u32 [cuinstr_left_v1], %0;" : : "r"(launch) : "memory");
+  asm volatile("st.volatile.global.u32 [cuinstr_left_v1], %0;" : : "r"(__ci_launch) : "memory");
 #endif
   __threadfence();
 }
@@ -234,12 +234,12 @@ __cuinstr_device void __cuinstr_forget_left() {}
 // all the same.
 #define __cuinstr_left_mark 0x63756e72u
 __cuinstr_device unsigned long long __cuinstr_left_word() {
-  unsigned long long grid;
-  asm("mov.u64 %0, %%gridid;" : "=l"(grid));
-  const unsigned int of_whom = cuinstr_control_v1.launch * 0x9e3779b1u + (unsigned int)grid + (unsigned int)(grid >> 32) * 0x85ebca6bu;
-  return (unsigned long long)__cuinstr_left_mark << 32 | of_whom;
+  unsigned long long __ci_grid;
+  asm("mov.u64 %0, %%gridid;" : "=l"(__ci_grid));
+  const unsigned int __ci_of_whom = cuinstr_control_v1.__ci_launch * 0x9e3779b1u + (unsigned int)__ci_grid + (unsigned int)(__ci_grid >> 32) * 0x85ebca6bu;
+  return (unsigned long long)__cuinstr_left_mark << 32 | __ci_of_whom;
 }
-__cuinstr_device unsigned int __cuinstr_left_address() { return (unsigned int)__cvta_generic_to_shared((const void*)&__cuinstr_this_block()->of_whom); }
+__cuinstr_device unsigned int __cuinstr_left_address() { return (unsigned int)__cvta_generic_to_shared((const void*)&__cuinstr_this_block()->__ci_of_whom); }
 // Both parts at once, and as an exchange, since others may be clearing the word.
 __cuinstr_device void __cuinstr_tell_left() {
   asm volatile("{\n\t.reg .b64 before;\n\tatom.shared.exch.b64 before, [%0], %1;\n\t}" : : "r"(__cuinstr_left_address()), "l"(__cuinstr_left_word()) : "memory");
@@ -249,7 +249,7 @@ __cuinstr_device void __cuinstr_tell_left() {
 // this before its first barrier. The word then holds what it held when the block began, without the mark, or zero, or what a thread of this
 // launch has told: if that comes in between, the word is not what was read, and stays.
 __cuinstr_device void __cuinstr_forget_left() {
-  if (__cuinstr_this_block()->left == __cuinstr_left_mark) {
+  if (__cuinstr_this_block()->__ci_left == __cuinstr_left_mark) {
     asm volatile(
         "{\n\t.reg .pred other;\n\t.reg .b64 there, before;\n\tld.volatile.shared.b64 there, [%0];\n\tsetp.ne.b64 other, there, %1;\n\t"
         "@other atom.shared.cas.b64 before, [%0], there, 0;\n\t}"
@@ -261,7 +261,7 @@ __cuinstr_device void __cuinstr_forget_left() {
 #endif
 
 __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
-  return cuinstr_control_v1.record != nullptr ? cuinstr_control_v1.record : &cuinstr_control_v1.own_record;
+  return cuinstr_control_v1.__ci_record != nullptr ? cuinstr_control_v1.__ci_record : &cuinstr_control_v1.__ci_own_record;
 }
 // The first to stop writes who and why; all are counted, a warp's threads at one site at a time. Under `trap` no thread traps before
 // the record is out: device memory can't be read afterwards. A thread that another one has released from a barrier has no reason of its own (0), and is counted
@@ -287,19 +287,19 @@ __cuinstr_device __cuinstr_stop_record* __cuinstr_record() {
 extern "C" {
 // What only assembly calls must stand in front of its callers in PTX. Functions stand in the order in which the compiler meets them: tables of virtual functions first,
 // then other variables with functions in them, then functions. So this one is in a variable, too: in the first of all, or in one that the compiler finds needless.
-inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_stop(unsigned long long site, unsigned int why) {
+inline __device__ __attribute__((__used__)) __cuinstr_out_of_line void __cuinstr_stop(unsigned long long __ci_site, unsigned int __ci_why) {
 #ifndef __cuinstr_own_stops
-  static void (*const self[1])(unsigned long long, unsigned int) = {__cuinstr_stop};
-  if (self[0] == nullptr) return;
+  static void (*const __ci_self[1])(unsigned long long, unsigned int) = {__cuinstr_stop};
+  if (__ci_self[0] == nullptr) return;
 #endif
 #if __cuinstr_barriers
   // So do those that a barrier has released where marks lie in global memory: another block may have told them, and those of this one are told by one of their own.
-  if ((site & 1ull) == 0ull) __cuinstr_tell_left();
+  if ((__ci_site & 1ull) == 0ull) __cuinstr_tell_left();
 #endif
 #if __cuinstr_budget_cycles
-  const unsigned long long cycles = __cuinstr_cycles() - __cuinstr_entered_block()->start_cycles;
+  const unsigned long long __ci_cycles = __cuinstr_cycles() - __cuinstr_entered_block()->__ci_start_cycles;
 #else
-  const unsigned long long cycles = 0ull;
+  const unsigned long long __ci_cycles = 0ull;
 #endif
   asm volatile(
       "{\n\t.reg .pred idle, asked, mine, one;\n\t.reg .b32 launch, mask, x, y, z;\n\t.reg .b64 record, to, word, now, threads;\n\t"
@@ -335,145 +335,145 @@ inline __device__ __attribute__((used)) __cuinstr_out_of_line void __cuinstr_sto
       "out:\n\ttrap;\n"
       "done:\n\t}"
       :
-      : "l"(site), "r"(why), "l"(cycles)
+      : "l"(__ci_site), "r"(__ci_why), "l"(__ci_cycles)
       : "memory");
 }
 #if __cuinstr_file_virtuals && !defined(__cuinstr_own_stops)
-static __device__ __attribute__((unused)) void (*const __cuinstr_stop_is_first)(unsigned long long, unsigned int) = __cuinstr_stop;
+static __device__ __attribute__((__unused__)) void (*const __cuinstr_stop_is_first)(unsigned long long, unsigned int) = __cuinstr_stop;
 #endif
 }
 
-__cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
-__cuinstr_device bool __cuinstr_asked_near() { return __cuinstr_load_near(cuinstr_control_v1.flag) == cuinstr_control_v1.launch; }
+__cuinstr_device bool __cuinstr_asked() { return __cuinstr_load(cuinstr_control_v1.__ci_flag) == cuinstr_control_v1.__ci_launch; }
+__cuinstr_device bool __cuinstr_asked_near() { return __cuinstr_load_near(cuinstr_control_v1.__ci_flag) == cuinstr_control_v1.__ci_launch; }
 // Sets the launch's begin if it is not set, tells the host's record, and gives back what was there. The word's address is told by the clock,
 // whose highest bit stays zero until the year 2262: else compilers would make it where the kernel begins, and keep two registers for it through
 // each loop. All of it is assembly that clobbers no memory, since it stands in loops: what it writes is no word of the user's and is read by
 // strong loads, and a compiler that must reckon with any store would keep no sum of the user's (`sum[i] += …`) in a register.
-__cuinstr_device unsigned long long __cuinstr_claim_start(unsigned long long now) {
-  unsigned long long before;
+__cuinstr_device unsigned long long __cuinstr_claim_start(unsigned long long __ci_now) {
+  unsigned long long __ci_before;
   asm volatile(
       "{\n\t.reg .pred first;\n\t.reg .b64 word, none, host;\n\tmov.b64 word, cuinstr_control_v1;\n\tshr.u64 none, %1, 63;\n\tadd.u64 word, word, none;\n\t"
       "atom.global.cas.b64 %0, [word+32], 0, %1;\n\tsetp.eq.u64 first, %0, 0;\n\tmov.b64 host, 0;\n\t@first ld.global.b64 host, [word+56];\n\t"
       "setp.ne.u64 first, host, 0;\n\t@first st.volatile.b64 [host+48], %1;\n\t}"
-      : "=&l"(before)
-      : "l"(now));
-  return before;
+      : "=&l"(__ci_before)
+      : "l"(__ci_now));
+  return __ci_before;
 }
 // The launch begins at the first look at its clock; the first thread sets it for all.
-__cuinstr_device unsigned long long __cuinstr_start(unsigned long long now) {
-  const unsigned long long start = __cuinstr_load(&cuinstr_control_v1.start_ns);
-  if (start != 0ull) return start;
-  const unsigned long long first = __cuinstr_claim_start(now);
-  return first != 0ull ? first : now;
+__cuinstr_device unsigned long long __cuinstr_start(unsigned long long __ci_now) {
+  const unsigned long long __ci_start = __cuinstr_load(&cuinstr_control_v1.__ci_start_ns);
+  if (__ci_start != 0ull) return __ci_start;
+  const unsigned long long __ci_first = __cuinstr_claim_start(__ci_now);
+  return __ci_first != 0ull ? __ci_first : __ci_now;
 }
 // The reason to stop, or 0. Two clocks of one launch may differ by a tick, so a start that lies ahead is no deadline passed.
-__cuinstr_device unsigned int __cuinstr_due(bool asked) {
-  unsigned int why = asked ? 1u : 0u;
-  const unsigned long long timeout = cuinstr_control_v1.timeout_ns;
-  if (timeout != 0ull) {
-    const unsigned long long now = __cuinstr_now();
-    const unsigned long long start = __cuinstr_start(now);
+__cuinstr_device unsigned int __cuinstr_due(bool __ci_asked) {
+  unsigned int __ci_why = __ci_asked ? 1u : 0u;
+  const unsigned long long __ci_timeout = cuinstr_control_v1.__ci_timeout_ns;
+  if (__ci_timeout != 0ull) {
+    const unsigned long long __ci_now = __cuinstr_now();
+    const unsigned long long __ci_start = __cuinstr_start(__ci_now);
     // Launches that overlap share this clock, and the host turns it off when the first is done. Blocks of the next may have begun by then, and their
     // cache still holds the limit of the first, so who is late by that asks the memory.
-    if (why == 0u && now > start && now - start >= timeout) {
-      const unsigned long long holds = __cuinstr_load(&cuinstr_control_v1.timeout_ns);
-      if (holds != 0ull && now - start >= holds) why = 2u;
+    if (__ci_why == 0u && __ci_now > __ci_start && __ci_now - __ci_start >= __ci_timeout) {
+      const unsigned long long __ci_holds = __cuinstr_load(&cuinstr_control_v1.__ci_timeout_ns);
+      if (__ci_holds != 0ull && __ci_now - __ci_start >= __ci_holds) __ci_why = 2u;
     }
   }
 #if __cuinstr_timeout_ns
   else {
-    const unsigned long long now = __cuinstr_now();
-    const unsigned long long start = __cuinstr_entered_block()->start_ns;
-    if (why == 0u && now > start && now - start >= __cuinstr_timeout_ns) why = 2u;
+    const unsigned long long __ci_now = __cuinstr_now();
+    const unsigned long long __ci_start = __cuinstr_entered_block()->__ci_start_ns;
+    if (__ci_why == 0u && __ci_now > __ci_start && __ci_now - __ci_start >= __cuinstr_timeout_ns) __ci_why = 2u;
   }
 #endif
 #if __cuinstr_budget_cycles
-  const unsigned long long armed = cuinstr_control_v1.budget_cycles;
-  if (why == 0u && __cuinstr_cycles() - __cuinstr_entered_block()->start_cycles >= (armed != 0ull ? armed : __cuinstr_budget_cycles)) why = 3u;
+  const unsigned long long __ci_armed = cuinstr_control_v1.__ci_budget_cycles;
+  if (__ci_why == 0u && __cuinstr_cycles() - __cuinstr_entered_block()->__ci_start_cycles >= (__ci_armed != 0ull ? __ci_armed : __cuinstr_budget_cycles)) __ci_why = 3u;
 #endif
-  return why;
+  return __ci_why;
 }
 
 // The same where a look has found that the flag asks, or that it is late by the limit in the block's cache.
-__cuinstr_device unsigned int __cuinstr_due_again(bool asked) {
-  if (asked) return 1u;
-  const unsigned long long timeout = __cuinstr_load(&cuinstr_control_v1.timeout_ns);
-  const unsigned long long now = __cuinstr_now();
-  const unsigned long long start = __cuinstr_start(now);
-  return timeout != 0ull && now > start && now - start >= timeout ? 2u : 0u;
+__cuinstr_device unsigned int __cuinstr_due_again(bool __ci_asked) {
+  if (__ci_asked) return 1u;
+  const unsigned long long __ci_timeout = __cuinstr_load(&cuinstr_control_v1.__ci_timeout_ns);
+  const unsigned long long __ci_now = __cuinstr_now();
+  const unsigned long long __ci_start = __cuinstr_start(__ci_now);
+  return __ci_timeout != 0ull && __ci_now > __ci_start && __ci_now - __ci_start >= __ci_timeout ? 2u : 0u;
 }
 
 // A site with an odd id stands where leaving is not defined: its threads say that they should stop, and go on.
-__cuinstr_device void __cuinstr_end_thread(unsigned long long site, unsigned int why) {
-  if ((site & 1ull) == 0ull) {
-    __cuinstr_stop(site, why);
+__cuinstr_device void __cuinstr_end_thread(unsigned long long __ci_site, unsigned int __ci_why) {
+  if ((__ci_site & 1ull) == 0ull) {
+    __cuinstr_stop(__ci_site, __ci_why);
     __cuinstr_leave();
-  } else if (why != 1u || cuinstr_control_v1.action == 0u) {
-    __cuinstr_stop(site, why);
+  } else if (__ci_why != 1u || cuinstr_control_v1.__ci_action == 0u) {
+    __cuinstr_stop(__ci_site, __ci_why);
   }
 }
 
 #if __cuinstr_fuel
 // One word a thread: what is left in the low 40 bits, above them a part of the tag, for threads that no kernel of ours filled up.
-__cuinstr_shared_definition __device__ __attribute__((unused)) unsigned long long* __cuinstr_tank() {
-  __shared__ unsigned long long tanks[1024];
-  return tanks + __cuinstr_thread();
+__cuinstr_shared_definition __device__ __attribute__((__unused__)) unsigned long long* __cuinstr_tank() {
+  __shared__ unsigned long long __ci_tanks[1024];
+  return __ci_tanks + __cuinstr_thread();
 }
 __cuinstr_device unsigned long long __cuinstr_full_tank() {
-  const unsigned long long armed = cuinstr_control_v1.fuel;
-  const unsigned long long fuel = armed != 0ull ? armed : __cuinstr_fuel;
-  return (__cuinstr_tag() & ~0xffffffffffull) | (fuel < 0xffffffffffull ? fuel : 0xffffffffffull);
+  const unsigned long long __ci_armed = cuinstr_control_v1.__ci_fuel;
+  const unsigned long long __ci_fuel = __ci_armed != 0ull ? __ci_armed : __cuinstr_fuel;
+  return (__cuinstr_tag() & ~0xffffffffffull) | (__ci_fuel < 0xffffffffffull ? __ci_fuel : 0xffffffffffull);
 }
 #endif
 // Each iteration costs one unit. A full tank of 2^40 - 1 is no limit and is not drawn from.
-__cuinstr_device void __cuinstr_burn(unsigned long long site) {
+__cuinstr_device void __cuinstr_burn(unsigned long long __ci_site) {
 #if __cuinstr_fuel
-  unsigned long long* tank = __cuinstr_tank();
-  unsigned long long level = *tank;
-  if (((level ^ __cuinstr_tag()) & ~0xffffffffffull) != 0ull) level = __cuinstr_full_tank();
-  const unsigned long long left = level & 0xffffffffffull;
-  if (left == 0ull) __cuinstr_end_thread(site, 4u);
-  if (left != 0ull && left != 0xffffffffffull) --level;
-  *tank = level;
+  unsigned long long* __ci_tank = __cuinstr_tank();
+  unsigned long long __ci_level = *__ci_tank;
+  if (((__ci_level ^ __cuinstr_tag()) & ~0xffffffffffull) != 0ull) __ci_level = __cuinstr_full_tank();
+  const unsigned long long __ci_left = __ci_level & 0xffffffffffull;
+  if (__ci_left == 0ull) __cuinstr_end_thread(__ci_site, 4u);
+  if (__ci_left != 0ull && __ci_left != 0xffffffffffull) --__ci_level;
+  *__ci_tank = __ci_level;
 #else
-  (void)site;
+  (void)__ci_site;
 #endif
 }
 
-__cuinstr_device void __cuinstr_look(unsigned long long site) {
-  const unsigned int why = __cuinstr_due(__cuinstr_asked());
-  if (why != 0u) __cuinstr_end_thread(site, why);
+__cuinstr_device void __cuinstr_look(unsigned long long __ci_site) {
+  const unsigned int __ci_why = __cuinstr_due(__cuinstr_asked());
+  if (__ci_why != 0u) __cuinstr_end_thread(__ci_site, __ci_why);
 }
 // A poll at each iteration.
-__cuinstr_device void __cuinstr_poll(unsigned long long site) {
-  __cuinstr_burn(site);
-  __cuinstr_look(site);
+__cuinstr_device void __cuinstr_poll(unsigned long long __ci_site) {
+  __cuinstr_burn(__ci_site);
+  __cuinstr_look(__ci_site);
 }
 // The mark that stands for a poll at a call where the compiler's output is asked whether the call needs one.
-__cuinstr_device void __cuinstr_mark_call(unsigned long long site) { asm volatile("{\n\t.reg .b64 cuinstr_call;\n\tmov.b64 cuinstr_call, %0;\n\t}" : : "l"(site)); }
+__cuinstr_device void __cuinstr_mark_call(unsigned long long __ci_site) { asm volatile("{\n\t.reg .b64 cuinstr_call;\n\tmov.b64 cuinstr_call, %0;\n\t}" : : "l"(__ci_site)); }
 // A call of a recursive function. Whether a call that looks like one leads back at all is asked of the compiler's output, in which it leaves a mark; those
 // that don't have the number 0 from then on (docs/VERIFY.md).
-__cuinstr_device void __cuinstr_call(unsigned long long site) {
+__cuinstr_device void __cuinstr_call(unsigned long long __ci_site) {
 #ifdef __cuinstr_marks_calls
-  __cuinstr_mark_call(site);
+  __cuinstr_mark_call(__ci_site);
 #else
   (void)"cuinstr: settled";
-  __cuinstr_burn(site);
-  __cuinstr_look(site);
+  __cuinstr_burn(__ci_site);
+  __cuinstr_look(__ci_site);
 #endif
 }
 // A look out of line where leaving is defined. Where a thread leaves between a branch and where its warp meets again, ptxas keeps that place in registers,
 // by three moves in each round of the loop, each of which waits.
-__cuinstr_aside void __cuinstr_looked(unsigned long long site) { __cuinstr_look(site & ~1ull); }
-__cuinstr_device void __cuinstr_look_aside(unsigned long long site) {
-  if ((site & 1ull) == 0ull) {
-    __cuinstr_looked(site);
+__cuinstr_aside void __cuinstr_looked(unsigned long long __ci_site) { __cuinstr_look(__ci_site & ~1ull); }
+__cuinstr_device void __cuinstr_look_aside(unsigned long long __ci_site) {
+  if ((__ci_site & 1ull) == 0ull) {
+    __cuinstr_looked(__ci_site);
   } else {
-    __cuinstr_look(site);
+    __cuinstr_look(__ci_site);
   }
 }
 // The same out of line, for sites where leaving is defined, which is said again where the compiler does not see the site.
-__cuinstr_aside void __cuinstr_called(unsigned long long site) {
-  __cuinstr_burn(site & ~1ull);
-  __cuinstr_look(site & ~1ull);
+__cuinstr_aside void __cuinstr_called(unsigned long long __ci_site) {
+  __cuinstr_burn(__ci_site & ~1ull);
+  __cuinstr_look(__ci_site & ~1ull);
 }

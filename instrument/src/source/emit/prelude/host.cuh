@@ -28,16 +28,16 @@ inline __device__ unsigned long long cuinstr_pause_v1[6];
 #pragma nv_diagnostic pop
 #endif
 #else
-static __device__ __attribute__((unused)) unsigned int cuinstr_flag_v1[32];
-static __device__ __attribute__((unused)) unsigned int cuinstr_left_v1;
-static __device__ __attribute__((unused)) unsigned long long cuinstr_control_v1[@WORDS@];
+static __device__ __attribute__((__unused__)) unsigned int cuinstr_flag_v1[32];
+static __device__ __attribute__((__unused__)) unsigned int cuinstr_left_v1;
+static __device__ __attribute__((__unused__)) unsigned long long cuinstr_control_v1[@WORDS@];
 #if @PAUSABLE@
-static __device__ __attribute__((unused)) unsigned long long cuinstr_pause_v1[6];
+static __device__ __attribute__((__unused__)) unsigned long long cuinstr_pause_v1[6];
 #endif
 #endif
-static __device__ __attribute__((unused)) char __cuinstr_sites_unit[1];
+static __device__ __attribute__((__unused__)) char __cuinstr_sites_unit[1];
 #if @VIRTUALS@
-static __device__ __attribute__((unused)) unsigned long long __cuinstr_stop_is_first;
+static __device__ __attribute__((__unused__)) unsigned long long __cuinstr_stop_is_first;
 #endif
 }
 #endif

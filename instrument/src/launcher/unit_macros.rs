@@ -1,0 +1,211 @@
+//! What other files of a translation unit, and the command line, say of the macros that one of them uses.
+
+use crate::options::{UnitMacro, ValueMacro};
+use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::token::{Kind, Lexed, Line, Token, is_name_byte, lex};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All definitions of one name.
+#[derive(Default)]
+struct Definitions<'a> {
+    count: usize,
+    undefined: usize,
+    /// Names in their texts that are no parameters.
+    names: BTreeSet<&'a [u8]>,
+    labels: BTreeSet<&'a [u8]>,
+    /// Whether a text that stays as it is repeats, or uses a macro of which one does.
+    repeats: bool,
+    /// Whether a text may change a variable.
+    changes: bool,
+    /// Whether a text leaves what is around it.
+    leaves: bool,
+    /// What `##` joins to other words: words of the text that begin or end a new one.
+    joined: BTreeSet<&'a [u8]>,
+}
+
+/// The macros of these texts, of which `unchanged` ones, the command line among them, get no polls. `values` are those that stand for values.
+pub(super) fn of_unit(files: &[(&[u8], Lexed)], unchanged: &[(&[u8], Lexed)], values: &[ValueMacro]) -> Vec<UnitMacro> {
+    let mut all: BTreeMap<&[u8], Definitions> = BTreeMap::new();
+    for (source, lexed, stays) in
+        files.iter().map(|(source, lexed)| (*source, lexed, false)).chain(unchanged.iter().map(|(source, lexed)| (*source, lexed, true)))
+    {
+        for directive in &lexed.directives {
+            match &directive.line {
+                Line::Define(define) => {
+                    let body = Fragment::of_macro(source, define.name.clone(), define.body.clone());
+                    let parameters = if define.function_like { &source[define.name.end..define.body.start] } else { &[] };
+                    all.entry(&source[define.name.clone()]).or_default().read(source, &body, parameters, stays);
+                }
+                Line::Other => {
+                    let words = lex(source, directive.span.clone(), true).tokens;
+                    let name = words.iter().map(|word| &source[word.range()]).skip_while(|word| *word != b"undef").nth(1);
+                    if let Some(name) = name {
+                        all.entry(name).or_default().undefined += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    spread(&mut all);
+    let harmless: BTreeSet<&[u8]> = values.iter().filter(|value| value.harmless).map(|value| value.name.as_bytes()).collect();
+    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    let told = all.iter().map(|(name, definitions)| UnitMacro {
+        name: text(name),
+        definitions: definitions.count,
+        undefined: definitions.undefined,
+        repeats: definitions.repeats,
+        changes: definitions.changes && !harmless.contains(name),
+        leaves: definitions.leaves,
+        labels: definitions.labels.iter().map(|label| text(label)).collect(),
+    });
+    told.collect()
+}
+
+/// What is true of a macro is true of those that use it.
+fn spread(all: &mut BTreeMap<&[u8], Definitions>) {
+    loop {
+        let repeating: Vec<&[u8]> = all.iter().filter(|(_, definitions)| definitions.repeats).map(|(name, _)| *name).collect();
+        let makes = |part: &[u8]| repeating.iter().any(|name| name.len() > part.len() && (name.starts_with(part) || name.ends_with(part)));
+        let mut found = Vec::new();
+        for (name, definitions) in all.iter() {
+            let used: Vec<&Definitions> = definitions.names.iter().filter_map(|used| all.get(used)).collect();
+            let labels: BTreeSet<&[u8]> =
+                used.iter().flat_map(|used| &used.labels).filter(|label| !definitions.labels.contains(*label)).copied().collect();
+            let repeats =
+                !definitions.repeats && (used.iter().any(|used| used.repeats) || definitions.joined.iter().any(|part| makes(part)));
+            let changes = !definitions.changes && used.iter().any(|used| used.changes);
+            let leaves = !definitions.leaves && used.iter().any(|used| used.leaves);
+            if !labels.is_empty() || repeats || changes || leaves {
+                found.push((*name, labels, repeats, changes, leaves));
+            }
+        }
+        if found.is_empty() {
+            return;
+        }
+        for (name, labels, repeats, changes, leaves) in found {
+            let definitions = all.entry(name).or_default();
+            definitions.labels.extend(labels);
+            definitions.repeats |= repeats;
+            definitions.changes |= changes;
+            definitions.leaves |= leaves;
+        }
+    }
+}
+
+impl<'a> Definitions<'a> {
+    fn read(&mut self, source: &'a [u8], body: &Fragment, parameters: &[u8], stays: bool) {
+        let is_parameter = |text: &[u8]| text == b"__VA_ARGS__" || parameters.split(|byte| !is_name_byte(*byte)).any(|one| one == text);
+        self.count += 1;
+        self.repeats |= stays && repeats(source, body);
+        for (at, token) in body.tokens.iter().enumerate() {
+            let text = &source[token.range()];
+            let joins = |at: usize| body.is(at, b'#') && body.is(at + 1, b'#');
+            let is_joined = joins(at + 1) || (at > 1 && joins(at - 2));
+            self.leaves |= matches!(token.kind, Kind::Break | Kind::Continue | Kind::Return | Kind::Goto);
+            match token.kind {
+                Kind::Goto => _ = self.labels.insert(body.text(source, at + 1)),
+                Kind::Assign | Kind::OpAssign | Kind::Step | Kind::Asm => self.changes = true,
+                Kind::Punct(b'#') if joins(at) => self.changes = true,
+                Kind::Ident if !is_parameter(text) => {
+                    self.changes |= !text.starts_with(b"__") && text.iter().any(u8::is_ascii_lowercase);
+                    self.names.insert(text);
+                    if is_joined {
+                        self.joined.insert(text);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether the text may run again and again: `do … while (0)` runs once.
+fn repeats(source: &[u8], body: &Fragment) -> bool {
+    let count = |kind: Kind| body.tokens.iter().filter(|token| token.kind == kind).count();
+    let is_once = |at: usize| {
+        let zero = body.text(source, at + 2);
+        body.is(at + 1, b'(') && matches!(zero, b"0" | b"false" | b"NULL") && body.is(at + 3, b')')
+    };
+    let is_loop = |(at, token): (usize, &Token)| match token.kind {
+        Kind::For | Kind::Goto => true,
+        Kind::While => !is_once(at),
+        _ => false,
+    };
+    let text =
+        body.tokens.first().zip(body.tokens.last()).map_or(&b""[..], |(first, last)| &source[first.start as usize..last.end as usize]);
+    let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+    body.tokens.iter().enumerate().any(is_loop)
+        || count(Kind::Do) != count(Kind::While)
+        || (count(Kind::Asm) > 0 && (has(b"bra") || has(b"brx") || has(b"call")))
+}
+
+/// The definitions among the lines of a text, as a text of their own, and what is said of their names.
+pub(super) fn definitions_of(text: &[u8]) -> Vec<u8> {
+    let mut found = Vec::new();
+    let mut is_open = false;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let begin = line.trim_ascii_start();
+        let word = begin.strip_prefix(b"#").map(<[u8]>::trim_ascii_start);
+        if is_open || word.is_some_and(|word| word.starts_with(b"define") || word.starts_with(b"undef")) {
+            found.extend_from_slice(line);
+            is_open = line.trim_ascii_end().ends_with(b"\\");
+        }
+    }
+    found.push(b'\n');
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(files: &[&'static str], unchanged: &[&'static str]) -> Vec<String> {
+        let read = |texts: &[&'static str]| -> Vec<(&'static [u8], Lexed)> {
+            texts.iter().map(|text| (text.as_bytes(), lex(text.as_bytes(), 0..text.len(), false))).collect()
+        };
+        let tell = |one: UnitMacro| {
+            let flags = [(one.repeats, " repeats"), (one.changes, " changes"), (one.leaves, " leaves")];
+            let flags: String = flags.iter().filter(|(holds, _)| *holds).map(|(_, word)| *word).collect();
+            format!(
+                "{} {}-{}{flags}{}",
+                one.name,
+                one.definitions,
+                one.undefined,
+                one.labels.iter().flat_map(|label| [" >", label]).collect::<String>()
+            )
+        };
+        of_unit(&read(files), &read(unchanged), &[]).into_iter().map(tell).collect()
+    }
+
+    #[test]
+    fn what_a_macro_may_do_those_that_use_it_may_do_too() {
+        let own = "#define MINE spin\n#define AGAIN(x) if (x) goto top\n#define VIA AGAIN(1)\n#define EACH for (;;)\n#define N 8\n#undef N\n#define BY(x) my_##x\n";
+        let theirs = "#define spin while (*o)\n#define ONCE(x) do { x; } while (0)\n#define my_spin(c) while (c)\n#define N 9\n\
+                      #define WAIT asm(\"bra L;\")\n#define next (i = 3)\n#define UNROLL _Pragma(\"unroll\")\n#define MARK __forceinline__\n";
+        assert_eq!(
+            told(&[own], &[theirs]),
+            [
+                "AGAIN 1-0 changes leaves >top",
+                "BY 1-0 repeats changes",
+                "EACH 1-0",
+                "MARK 1-0",
+                "MINE 1-0 repeats changes",
+                "N 2-1",
+                "ONCE 1-0",
+                "UNROLL 1-0",
+                "VIA 1-0 changes leaves >top",
+                "WAIT 1-0 repeats changes",
+                "my_spin 1-0 repeats",
+                "next 1-0 changes",
+                "spin 1-0 repeats changes",
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_of_definitions_are_found_with_those_they_go_on_in() {
+        let text = b"int x;\n # define A \\\n  b\nint y;\n#undef A\n#include \"c.h\"\n";
+        assert_eq!(definitions_of(text), b" # define A \\\n  b\n#undef A\n\n");
+    }
+}
