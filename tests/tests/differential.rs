@@ -83,7 +83,7 @@ fn each_kind_of_fault_is_found() {
             "a stride that fits once too often",
             "after",
             broken("default", |prelude, _, _| {
-                *prelude = replaced(prelude, "return __ci_distance / __ci_step;", "return __ci_distance / __ci_step + 1u;")
+                *prelude = replaced(prelude, "return __ci_distance / __ci_step;", "return __ci_distance / __ci_step + 1u;");
             }),
         ),
         (
