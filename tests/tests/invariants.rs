@@ -70,20 +70,9 @@ fn check_rules(source: &[u8], options: &Options) -> Rewrite {
         }
         for name in names.iter().filter(|name| name.starts_with(|byte: char| byte.is_ascii_alphabetic() || byte == '_')) {
             // Words of the language, members of what is ours, and what the header of the loop that the text stands in names itself.
-            let is_ours = name.starts_with("__cuinstr_")
+            let is_ours = ["__cuinstr_", "__ci_"].iter().any(|ours| name.starts_with(ours))
                 || matches!(name.as_str(), "unsigned" | "int" | "long" | "true" | "false" | "for" | "void" | "bool" | "auto" | "decltype")
-                || matches!(
-                    name.as_str(),
-                    "if" | "else"
-                        | "const"
-                        | "all"
-                        | "step"
-                        | "goes_on"
-                        | "unroll"
-                        | "__builtin_constant_p"
-                        | "__attribute__"
-                        | "__unused__"
-                );
+                || matches!(name.as_str(), "if" | "else" | "const" | "unroll" | "__builtin_constant_p" | "__attribute__" | "__unused__");
             let is_theirs =
                 || text.windows(10).any(|word| word == b"__cuinstr_") && source.windows(name.len()).any(|word| word == name.as_bytes());
             assert!(is_ours || is_theirs(), "inserted text names {name}");

@@ -62,38 +62,57 @@ pub(super) fn of_unit(files: &[(&[u8], Lexed)], unchanged: &[(&[u8], Lexed)], va
     told.collect()
 }
 
-/// What is true of a macro is true of those that use it.
-fn spread(all: &mut BTreeMap<&[u8], Definitions>) {
-    loop {
-        let repeating: Vec<&[u8]> = all.iter().filter(|(_, definitions)| definitions.repeats).map(|(name, _)| *name).collect();
-        let makes = |part: &[u8]| repeating.iter().any(|name| name.len() > part.len() && (name.starts_with(part) || name.ends_with(part)));
-        let mut found = Vec::new();
-        for (name, definitions) in all.iter() {
-            let used: Vec<&Definitions> = definitions.names.iter().filter_map(|used| all.get(used)).collect();
-            let labels: BTreeSet<&[u8]> =
-                used.iter().flat_map(|used| &used.labels).filter(|label| !definitions.labels.contains(*label)).copied().collect();
-            let repeats =
-                !definitions.repeats && (used.iter().any(|used| used.repeats) || definitions.joined.iter().any(|part| makes(part)));
-            let changes = !definitions.changes && used.iter().any(|used| used.changes);
-            let leaves = !definitions.leaves && used.iter().any(|used| used.leaves);
-            if !labels.is_empty() || repeats || changes || leaves {
-                found.push((*name, labels, repeats, changes, leaves));
+/// What is true of a macro is true of those that use it, and of those that may paste its name.
+fn spread<'a>(all: &mut BTreeMap<&'a [u8], Definitions<'a>>) {
+    let mut users: BTreeMap<&[u8], Vec<&'a [u8]>> = BTreeMap::new();
+    let mut pasters: BTreeMap<&[u8], Vec<&'a [u8]>> = BTreeMap::new();
+    for (name, definitions) in all.iter() {
+        definitions.names.iter().for_each(|used| users.entry(used).or_default().push(name));
+        definitions.joined.iter().for_each(|part| pasters.entry(part).or_default().push(name));
+    }
+    let mut work: Vec<&'a [u8]> = all.iter().filter(|(_, definitions)| definitions.says_something()).map(|(name, _)| *name).collect();
+    while let Some(name) = work.pop() {
+        let Some(told) = all.get(name).map(Definitions::told) else { continue };
+        let parts = (1..name.len()).flat_map(|length| [&name[..length], &name[name.len() - length..]]);
+        let pasting = parts.filter(|_| told.repeats).filter_map(|part| pasters.get(part)).flatten();
+        let pasted = Told { repeats: told.repeats, ..Told::default() };
+        let reached = users.get(name).into_iter().flatten().map(|user| (user, &told)).chain(pasting.map(|paster| (paster, &pasted)));
+        for (other, told) in reached {
+            if all.get_mut(other).is_some_and(|definitions| definitions.take(told)) {
+                work.push(other);
             }
-        }
-        if found.is_empty() {
-            return;
-        }
-        for (name, labels, repeats, changes, leaves) in found {
-            let definitions = all.entry(name).or_default();
-            definitions.labels.extend(labels);
-            definitions.repeats |= repeats;
-            definitions.changes |= changes;
-            definitions.leaves |= leaves;
         }
     }
 }
 
+/// What a macro tells those that use it.
+#[derive(Default)]
+struct Told<'a> {
+    labels: BTreeSet<&'a [u8]>,
+    repeats: bool,
+    changes: bool,
+    leaves: bool,
+}
+
 impl<'a> Definitions<'a> {
+    fn told(&self) -> Told<'a> {
+        Told { labels: self.labels.clone(), repeats: self.repeats, changes: self.changes, leaves: self.leaves }
+    }
+
+    fn says_something(&self) -> bool {
+        self.repeats || self.changes || self.leaves || !self.labels.is_empty()
+    }
+
+    /// Whether that was not known.
+    fn take(&mut self, told: &Told<'a>) -> bool {
+        let before = (self.labels.len(), self.repeats, self.changes, self.leaves);
+        self.labels.extend(&told.labels);
+        self.repeats |= told.repeats;
+        self.changes |= told.changes;
+        self.leaves |= told.leaves;
+        before != (self.labels.len(), self.repeats, self.changes, self.leaves)
+    }
+
     fn read(&mut self, source: &'a [u8], body: &Fragment, parameters: &[u8], stays: bool) {
         let is_parameter = |text: &[u8]| text == b"__VA_ARGS__" || parameters.split(|byte| !is_name_byte(*byte)).any(|one| one == text);
         self.count += 1;

@@ -194,7 +194,10 @@ int main(int count, char** words) {
         handle other;
         cuStreamCreate(&other, 1);
         /* At once, or while the first grid is paused. */
-        if (word[7] == 'l') wait_until_drained();
+        if (word[7] == 'l') {
+          wait_until_drained();
+          usleep(300000);
+        }
         a = a || start_blocks('t', other);
       }
       pthread_t holder;
