@@ -23,9 +23,10 @@ const MOST_WALKED: usize = 4096;
 /// How often the interval of a definition may change before it is given up.
 const MOST_CHANGES: u32 = 8;
 
-/// Half of the addresses, and beyond any offset.
+/// Half of all addresses.
 const HALF: i128 = 1 << 63;
 
+/// Beyond any offset.
 const FAR: i128 = 1 << 66;
 
 /// Bytes of the flag, of its line, and of a pointer.
