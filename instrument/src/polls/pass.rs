@@ -65,7 +65,8 @@ impl Pass<'_> {
     }
 
     pub(super) fn run(mut self) -> Rewrite {
-        let activations = Activations::new(self.text, &self.module);
+        let pays = |function: &Function<'_>| place::alone::pays(self.text, function);
+        let activations = Activations::new(self.text, &self.module, pays);
         let functions = std::mem::take(&mut self.module.functions);
         for (function, index) in functions.iter().zip(0..) {
             self.function(function, index, &activations);
@@ -85,8 +86,9 @@ impl Pass<'_> {
         let way = self.way(function);
         let poll = self.spelling.of(way.cold);
         let cycles = Cycles::new(function);
-        let module = place::Module { text: self.text, polls: self.options.polls, hash: self.hash, spelling: self.spelling };
-        let mut polled = poll_cycles(&module, &cycles, way, &mut self.edits, &mut self.next);
+        let Options { polls, .. } = *self.options;
+        let module = place::Module { text: self.text, polls, hash: self.hash, spelling: self.spelling, activations };
+        let mut polled = poll_cycles(&module, (&cycles, index), way, &mut self.edits, &mut self.next);
         for statement in &cycles.graph.lost {
             let at = function.statements[*statement as usize].start as usize;
             let diagnostic =

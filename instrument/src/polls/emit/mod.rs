@@ -26,7 +26,7 @@ use std::fmt::Write as _;
 pub(in crate::polls) const RESERVED: &str = "__cuinstr_";
 
 /// Largest allowance, as the logarithm of units. With twice as much, two loops of one unit in each other are more than the proof takes.
-const MOST_INTERVAL: u32 = 13;
+pub(in crate::polls) const MOST_INTERVAL: u32 = 13;
 
 /// The variables that a host shares.
 pub(in crate::polls) const CONTROL: &str = include_str!("control.ptx");

@@ -1,7 +1,6 @@
 //! Calls: which functions poll where they begin, since calls alone may lead back to them, or to too many activations.
 
-use super::Loops;
-use cuinstr_ptx::{Callee, Calls, Components, Graph, Module, is_system};
+use cuinstr_ptx::{Call, Callee, Calls, Components, Function, Module, is_system};
 
 /// Most activations below a function that does not poll where it begins.
 const MOST: u32 = 1 << 12;
@@ -10,12 +9,14 @@ const MOST: u32 = 1 << 12;
 #[derive(Debug)]
 pub(in crate::polls) struct Activations<'a> {
     at_entry: Vec<bool>,
+    repeats: Vec<Vec<u32>>,
     below: Vec<bool>,
     outside: Vec<(&'a str, u32)>,
 }
 
 impl<'a> Activations<'a> {
-    pub(in crate::polls) fn new(text: &'a str, module: &Module<'a>) -> Self {
+    /// `pays` tells whether a function that is called has a loop that is not left alone.
+    pub(in crate::polls) fn new(text: &'a str, module: &Module<'a>, pays: impl Fn(&Function<'a>) -> bool) -> Self {
         let calls = Calls::new(text, module);
         let count = module.functions.len();
         // The last node stands for all that is out of sight. It may call what the linker sees, and what has its address taken.
@@ -54,9 +55,26 @@ impl<'a> Activations<'a> {
         }
         outside.sort_unstable();
         outside.dedup_by_key(|(name, _)| *name);
-        let at_entry = entries(&edges, count);
-        let below = below(module, &edges, &at_entry);
-        Self { at_entry, below, outside }
+        let is_called = called(&edges);
+        let has_loop: Vec<bool> = module.functions.iter().zip(&is_called).map(|(function, called)| *called && pays(function)).collect();
+        let mut at_entry = entries(&edges, count);
+        let leads = leads_to_loops(&edges, &has_loop, &mut at_entry);
+        let below = below(&edges, &has_loop, &at_entry);
+        let leads_to_loops = |function: &Function<'a>, call: &Call<'a>| match calls.callee(function, call) {
+            Callee::Known(to) => leads[to as usize],
+            Callee::Pointer(all) => all.iter().any(|to| leads[*to as usize]),
+            Callee::Launch(_) | Callee::Outside(_) | Callee::Lost => false,
+        };
+        let of_function = |function: &Function<'a>| {
+            function.calls.iter().filter(|call| leads_to_loops(function, call)).map(|call| call.statement).collect()
+        };
+        let repeats = if has_loop.contains(&true) { module.functions.iter().map(of_function).collect() } else { Vec::new() };
+        Self { at_entry, repeats, below, outside }
+    }
+
+    /// The statements of a function that call loops that pay, before anything polls.
+    pub(in crate::polls) fn repeats(&self, function: u32) -> &[u32] {
+        self.repeats.get(function as usize).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a function polls where it begins.
@@ -85,45 +103,68 @@ fn entries(edges: &[Vec<u32>], count: usize) -> Vec<bool> {
             at_entry[member as usize] = true;
         }
     }
-    // Activations below each function, callees first. What polls where it begins counts as one.
-    let mut activations = vec![0_u32; edges.len()];
+    // What polls where it begins counts as one.
+    let mut activations = vec![1_u32; edges.len()];
+    callees_first(edges, |node| {
+        let below = edges[node].iter().map(|to| if at_entry[*to as usize] { 1 } else { activations[*to as usize] });
+        activations[node] = below.fold(1_u32, u32::saturating_add);
+        at_entry[node] |= activations[node] > MOST;
+    });
+    at_entry.truncate(count);
+    at_entry
+}
+
+/// Visits each function behind those that it calls. Where calls lead back, one of them comes first.
+fn callees_first(edges: &[Vec<u32>], mut visit: impl FnMut(usize)) {
+    let mut is_met = vec![false; edges.len()];
     let mut work: Vec<(u32, usize)> = Vec::new();
-    for root in nodes {
+    for root in 0..edges.len() as u32 {
         work.push((root, 0));
         while let Some((node, nth)) = work.pop() {
-            if nth == 0 && activations[node as usize] != 0 {
+            if nth == 0 && std::mem::replace(&mut is_met[node as usize], true) {
                 continue;
-            }
-            if nth == 0 {
-                activations[node as usize] = 1;
             }
             if let Some(&to) = edges[node as usize].get(nth) {
                 work.push((node, nth + 1));
                 work.push((to, 0));
                 continue;
             }
-            let below = edges[node as usize].iter().map(|to| if at_entry[*to as usize] { 1 } else { activations[*to as usize] });
-            activations[node as usize] = below.fold(1_u32, u32::saturating_add);
-            if activations[node as usize] > MOST {
-                at_entry[node as usize] = true;
-            }
+            visit(node as usize);
         }
     }
-    at_entry.truncate(count);
-    at_entry
+}
+
+/// Which functions are called.
+fn called(edges: &[Vec<u32>]) -> Vec<bool> {
+    let mut called = vec![false; edges.len()];
+    for to in edges.iter().flatten() {
+        called[*to as usize] = true;
+    }
+    called
+}
+
+/// Which functions lead to a loop before anything polls. One whose own loops may call such a function polls where it begins, too: each activation has an
+/// allowance of its own, and those of three such functions multiply to too many rounds.
+fn leads_to_loops(edges: &[Vec<u32>], has_loop: &[bool], at_entry: &mut [bool]) -> Vec<bool> {
+    let mut leads = vec![false; edges.len()];
+    callees_first(edges, |node| {
+        let Some(has_loop) = has_loop.get(node) else { return };
+        let leads_below = edges[node].iter().any(|to| leads[*to as usize]);
+        at_entry[node] |= *has_loop && leads_below;
+        leads[node] = !at_entry[node] && (*has_loop || leads_below);
+    });
+    leads
 }
 
 /// Functions that lead to a poll by calls.
-fn below(module: &Module<'_>, edges: &[Vec<u32>], at_entry: &[bool]) -> Vec<bool> {
-    let count = module.functions.len();
+fn below(edges: &[Vec<u32>], has_loop: &[bool], at_entry: &[bool]) -> Vec<bool> {
+    let count = has_loop.len();
     let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count + 1];
     for (from, to) in edges.iter().enumerate().flat_map(|(from, all)| all.iter().map(move |to| (from, *to))) {
         callers[to as usize].push(from as u32);
     }
     let mut below = vec![false; count + 1];
-    // A function without callers is not asked for its loops.
-    let has_loop = |at: u32| !Loops::new(&Graph::new(&module.functions[at as usize])).all.is_empty();
-    let polls = |at: &u32| !callers[*at as usize].is_empty() && (at_entry[*at as usize] || has_loop(*at));
+    let polls = |at: &u32| has_loop[*at as usize] || at_entry[*at as usize] && !callers[*at as usize].is_empty();
     let mut work: Vec<u32> = (0..count as u32).filter(polls).chain([count as u32]).collect();
     while let Some(node) = work.pop() {
         for &caller in &callers[node as usize] {
@@ -138,12 +179,21 @@ fn below(module: &Module<'_>, edges: &[Vec<u32>], at_entry: &[bool]) -> Vec<bool
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, entries};
+    use super::{MOST, entries, leads_to_loops};
 
     #[test]
     fn a_function_polls_at_its_entry_where_too_much_is_called_below_it() {
         let leaf = |calls: u32| entries(&[vec![1; calls as usize], vec![], vec![]], 2);
         assert_eq!(leaf(MOST - 1), [false, false]);
         assert_eq!(leaf(MOST), [true, false]);
+    }
+
+    #[test]
+    fn a_function_whose_loops_call_loops_polls_where_it_begins() {
+        // Each calls the next one, and all but 2 have loops.
+        let edges = [vec![1], vec![2], vec![3], vec![], vec![]];
+        let mut at_entry = [false; 4];
+        let leads = leads_to_loops(&edges, &[true, true, false, true], &mut at_entry);
+        assert_eq!((at_entry, &leads[..4]), ([false, true, false, false], [true, false, true, true].as_slice()));
     }
 }

@@ -1,11 +1,13 @@
 //! One function: which form each of its cycles gets, and the insertions that make it.
 
+pub(super) mod alone;
 pub(super) mod exits;
 mod nests;
 mod weights;
 
 use super::emit::edits::Edits;
 use super::emit::{self, Cold, Fuel, Place, Poll, Spelling, limits};
+use super::find::calls::Activations;
 use super::find::counted::{Context, Counted, Declared, Joined};
 use super::find::{Cycles, NONE, Writers};
 use crate::options::{Limits, Polls};
@@ -24,6 +26,9 @@ const LIGHT: u32 = 24;
 /// after the other.
 const CHUNK: u32 = 8;
 
+/// From this logarithm of an iteration's weight on, so many iterations take all of the largest allowance.
+const ALLOWANCE: u32 = emit::MOST_INTERVAL - CHUNK.ilog2();
+
 /// Iterations that a loop within another one pays for where it begins, and for the rest once they have run: most of these end soon.
 const EXPECTED: u32 = 2;
 
@@ -31,15 +36,20 @@ const EXPECTED: u32 = 2;
 /// spare, and the kernel some registers.
 const UNROLLED: u32 = 12;
 
-/// Most statements of a loop that is left alone since it has few trips.
-const MOST_ALONE: u64 = 1024;
-
 /// What is common to the functions of a module.
 pub(in crate::polls) struct Module<'m> {
     pub(in crate::polls) text: &'m str,
     pub(in crate::polls) polls: Polls,
     pub(in crate::polls) hash: u64,
     pub(in crate::polls) spelling: Spelling,
+    pub(in crate::polls) activations: &'m Activations<'m>,
+}
+
+impl Module<'_> {
+    /// Whether every iteration of every loop counts.
+    fn counts_all(&self) -> bool {
+        self.polls == Polls::Each || self.spelling.limits.fuel.is_some()
+    }
 }
 
 /// A place that repeats, with the offset that names it.
@@ -72,7 +82,13 @@ pub(in crate::polls) struct Polled {
 }
 
 /// Puts polls into the cycles of a function. `next` numbers names of the module.
-pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>, way: Way, edits: &mut Edits, next: &mut u32) -> Polled {
+pub(in crate::polls) fn poll_cycles(
+    module: &Module<'_>,
+    (cycles, index): (&Cycles<'_, '_>, u32),
+    way: Way,
+    edits: &mut Edits,
+    next: &mut u32,
+) -> Polled {
     let Cycles { function, graph, loops } = cycles;
     let mut polled = Polled { sites: Vec::new(), fuel: Fuel::None, front: String::new() };
     if loops.all.is_empty() {
@@ -82,10 +98,11 @@ pub(in crate::polls) fn poll_cycles(module: &Module<'_>, cycles: &Cycles<'_, '_>
     let writers = Writers::new(function, &code);
     let declared = Declared::new(function);
     let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared, pins: None };
+    let alone = if module.counts_all() { vec![None; loops.all.len()] } else { alone::left_alone(&context) };
+    let repeats = module.activations.repeats(index);
+    let weights = weights::of(&context, module.polls, &alone, repeats);
     let poll = module.spelling.of(way.cold);
-    let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false };
-    let alone = placer.left_alone();
-    let weights = weights::of(&context, module.polls, &alone);
+    let mut placer = Placer { module, context, repeats, way, poll, edits, next, polled: &mut polled, has_allowance: false };
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
     for number in (0..loops.all.len() as u32).rev() {
         placer.place(number, weights[number as usize], alone[number as usize].is_some());
@@ -131,28 +148,11 @@ struct Test<'a> {
     goes_on_if: bool,
 }
 
-/// Loops without a call or another loop inside.
-fn plain(context: &Context<'_, '_>) -> Vec<bool> {
-    let mut plain = vec![true; context.loops.all.len()];
-    for (block, number) in context.graph.blocks.iter().zip(0..) {
-        // A call ends its block.
-        if context.function.statements[block.end as usize - 1].flow == Flow::Call
-            && let Some(plain) = plain.get_mut(context.loops.innermost(number) as usize)
-        {
-            *plain = false;
-        }
-    }
-    for one in &context.loops.all {
-        if let Some(outer) = plain.get_mut(one.outer as usize) {
-            *outer = false;
-        }
-    }
-    plain
-}
-
 struct Placer<'p, 'a> {
     module: &'p Module<'a>,
     context: Context<'p, 'a>,
+    /// Calls that lead to loops, as [`Activations::repeats`] gives them.
+    repeats: &'p [u32],
     way: Way,
     poll: Poll,
     edits: &'p mut Edits,
@@ -162,28 +162,6 @@ struct Placer<'p, 'a> {
 }
 
 impl<'a> Placer<'_, 'a> {
-    /// The loops that need no poll, with the most trips of each.
-    fn left_alone(&self) -> Vec<Option<u64>> {
-        let plain = plain(&self.context);
-        let mut alone = Vec::new();
-        for number in 0..self.context.loops.all.len() as u32 {
-            let trips = self.trips_alone(number, &plain, &alone);
-            alone.push(trips);
-        }
-        alone
-    }
-
-    fn trips_alone(&self, number: u32, plain: &[bool], before: &[Option<u64>]) -> Option<u64> {
-        let one = &self.context.loops.all[number as usize];
-        let counts_all = self.module.polls == Polls::Each || self.module.spelling.limits.fuel.is_some();
-        if counts_all || !one.is_natural || !plain[number as usize] {
-            return None;
-        }
-        let test = self.test(number)?;
-        let trips = self.context.most_trips(number, test.block, test.taken, before)?;
-        (trips.saturating_mul(one.statements.into()) <= MOST_ALONE).then_some(trips)
-    }
-
     fn place(&mut self, number: u32, weight: Option<u32>, is_alone: bool) {
         let one = &self.context.loops.all[number as usize];
         let header = self.context.graph.blocks[one.header as usize];
@@ -234,7 +212,8 @@ impl<'a> Placer<'_, 'a> {
             return Form::Strip;
         }
         let one = &self.context.loops.all[number as usize];
-        if let Some(test) = test.filter(|_| is_innermost && (one.outer != NONE || one.statements <= LIGHT)) {
+        let is_light = place.weight < ALLOWANCE && (one.outer != NONE || one.statements <= LIGHT);
+        if let Some(test) = test.filter(|_| is_innermost && is_light) {
             let name = self.counter();
             let paid = if one.outer == NONE || has_fuel { CHUNK } else { EXPECTED };
             let unrolls = one.statements < UNROLLED;

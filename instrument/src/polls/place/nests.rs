@@ -2,8 +2,7 @@
 //! with an `r` of three. What polls cost there is more than the nest. So it stands twice: as the user wrote it, behind a test of these numbers, and with
 //! polls.
 
-use super::{MOST_ALONE, Placer, before_label, weights};
-use crate::options::Polls;
+use super::{Placer, alone::MOST_ALONE, before_label, weights};
 use crate::polls::emit;
 use crate::polls::find::NONE;
 use crate::polls::find::bounded::Pins;
@@ -31,7 +30,7 @@ struct Nest {
 impl<'a> Placer<'_, 'a> {
     /// Writes those nests twice that are in no other loop.
     pub(super) fn brief_nests(&mut self) {
-        if self.module.polls == Polls::Each || self.module.spelling.limits.fuel.is_some() {
+        if self.module.counts_all() {
             return;
         }
         let loops = &self.context.loops.all;
@@ -41,7 +40,7 @@ impl<'a> Placer<'_, 'a> {
         nests.dedup();
         let (mut weights, mut trips) = (None, vec![None; loops.len()]);
         for nest in nests.into_iter().filter_map(|outer| self.copied(outer)).collect::<Vec<_>>() {
-            let weights = weights.get_or_insert_with(|| weights::statements(&self.context));
+            let weights = weights.get_or_insert_with(|| weights::statements(&self.context, self.repeats));
             if let Some(pins) = REACHES.into_iter().find_map(|most| self.pins(&nest, most, weights, &mut trips)) {
                 self.brief(&nest, &pins);
             }

@@ -13,13 +13,13 @@ const SET_UP: u32 = 8;
 const MOST_WEIGHT: u32 = 12;
 
 /// What an iteration of each loop weighs, as the logarithm of a number of statements; none where it polls. Loops inside pay for themselves, but for those
-/// that are left alone, whose trips are given.
-pub(super) fn of(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>]) -> Vec<Option<u32>> {
+/// that are left alone, whose trips are given. `repeats` are calls that lead to loops.
+pub(super) fn of(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>], repeats: &[u32]) -> Vec<Option<u32>> {
     let loops = &context.loops.all;
     if polls == Polls::Each {
         return vec![None; loops.len()];
     }
-    let mut weights = statements(context);
+    let mut weights = statements(context, repeats);
     for number in (0..loops.len()).rev() {
         let all_trips = |trips: u64| weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
         // One that pays for itself costs its set-up.
@@ -34,7 +34,7 @@ pub(super) fn of(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>])
 }
 
 /// What an iteration of each loop weighs in statements, without those inside.
-pub(super) fn statements(context: &Context<'_, '_>) -> Vec<u32> {
+pub(super) fn statements(context: &Context<'_, '_>, repeats: &[u32]) -> Vec<u32> {
     let mut weights: Vec<u32> = context.loops.all.iter().map(|one| one.statements).collect();
     let mut work = Vec::new();
     for (block, number) in context.graph.blocks.iter().zip(0..) {
@@ -47,8 +47,18 @@ pub(super) fn statements(context: &Context<'_, '_>) -> Vec<u32> {
             }
         }
     }
+    for statement in repeats {
+        let mut around = context.loops.innermost(context.graph.block_of(*statement));
+        while let Some(weight) = weights.get_mut(around as usize) {
+            *weight = weight.saturating_add(REPEATS);
+            around = context.loops.all[around as usize].outer;
+        }
+    }
     weights
 }
+
+/// What a call of a function with loops weighs, in each loop around it. The function has an allowance of its own, so that they multiply.
+const REPEATS: u32 = UNIT << 9;
 
 /// What a load weighs besides, at an address that the loop has loaded: nothing else hides its latency.
 const DEPENDENT: u32 = 112;
