@@ -6,8 +6,10 @@
 //! its block, and let nothing between them write an operand. Then the register may be taken to be written wherever an
 //! operand is written. Each reader comes past the instruction, which writes the same value again. Before any operand is
 //! written, and in between, no statement reads the register, so its value may be chosen as `f(one, two)`. An operand
-//! may be such a register itself; it is written first.
+//! may be such a register itself; it is written first. What a call hands on is read there, too: whether the callee
+//! returns may follow from it.
 
+use crate::interpret::parameters::handed;
 use crate::program::definitions::Definitions;
 use crate::program::instruction::{Instruction, Operand, Register};
 
@@ -28,9 +30,10 @@ struct Remat {
 }
 
 /// Marks such instructions among `decoded`, and gives what is to be put behind statements: these with the instructions, in their order. `decoded`
-/// holds all that writes the registers which are followed; of others it may hold some writers and not all.
+/// holds all in these blocks that writes the registers which are followed; of others it may hold some writers and not all.
 pub(crate) fn settle<'a>(
     body: &Definitions<'a>,
+    blocks: &[u32],
     is_followed: impl Fn(Register) -> bool,
     decoded: &[(u32, Instruction<'a>)],
 ) -> (Vec<u32>, Vec<(u32, Instruction<'a>)>) {
@@ -59,6 +62,9 @@ pub(crate) fn settle<'a>(
         });
     }
     found.retain(|renewed| renewed.is_local && renewed.is_compared);
+    if !found.is_empty() {
+        leave_out_handed(body, blocks, &mut found, decoded);
+    }
     // Operands come before what is made of them.
     found.sort_unstable_by_key(|renewed| renewed.at);
     let mut settled: Vec<Remat> = Vec::new();
@@ -89,6 +95,15 @@ pub(crate) fn settle<'a>(
     // What stands behind one statement keeps its order.
     copies.sort_by_key(|(writer, _)| *writer);
     (settled.into_iter().map(|renewed| decoded[renewed.at].0).collect(), copies)
+}
+
+/// Leaves out registers that a call in these blocks hands on, unless they are made in front of it in its block.
+fn leave_out_handed(body: &Definitions<'_>, blocks: &[u32], found: &mut Vec<Remat>, decoded: &[(u32, Instruction<'_>)]) {
+    for &block in blocks.iter().filter(|block| body.graph.last(**block).is_some()) {
+        for (_, operand) in handed(body, block) {
+            found.retain(|renewed| operand != Operand::Register(renewed.into) || body.block_of(decoded[renewed.at].0) == block);
+        }
+    }
 }
 
 /// The register that is written, if nothing else happens and all of the result follows from registers and numbers.

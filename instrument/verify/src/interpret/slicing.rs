@@ -210,8 +210,11 @@ impl<'a> Slice<'a> {
     }
 
     fn arrange(&mut self, body: &Body<'a>, blocks: &[u32], decoded: Vec<(u32, Instruction<'a>)>) {
-        let (settled, copies) =
-            if self.is_close { remat::settle(body, |register| self.followed(register).is_some(), &decoded) } else { Default::default() };
+        let (settled, copies) = if self.is_close {
+            remat::settle(body, blocks, |register| self.followed(register).is_some(), &decoded)
+        } else {
+            Default::default()
+        };
         let (mut settled, mut copies) = (settled.into_iter().peekable(), copies.into_iter().peekable());
         for (statement, instruction) in decoded {
             let block = body.block_of(statement);
