@@ -69,7 +69,12 @@ fn stores(opcode: &str) -> bool {
 fn fills_first_cache(opcode: &str) -> bool {
     let mut parts = opcode.split('.');
     let head = parts.next().unwrap_or("");
-    let passes = |part| matches!(part, "volatile" | "relaxed" | "acquire" | "mmio" | "L1::no_allocate" | "L2");
+    // Threads of one block share the first cache: a strong load for them alone reads there, and fills it.
+    let for_block = opcode.split('.').any(|part| part == "cta");
+    let passes = |part| match part {
+        "volatile" | "relaxed" | "acquire" => !for_block,
+        _ => matches!(part, "mmio" | "L1::no_allocate" | "L2"),
+    };
     let elsewhere = spaces(opcode).any(|space| space != "global");
     matches!(head, "ld" | "ldu" | "wmma" | "prefetch" | "prefetchu" | "applypriority") && !elsewhere && !parts.any(passes)
 }
