@@ -36,6 +36,8 @@ const FLAG_BYTES: i128 = 128;
 
 const POINTER: i128 = 8;
 
+const GIVEN: &str = "the address of the control block or of the flag is given to a function";
+
 /// Statements of a function that store where only the host may, or keep the flag where polls that pass by the first cache would find it, and what
 /// they do.
 pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool) -> Vec<(u32, &'static str)> {
@@ -53,6 +55,7 @@ pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool) -> Vec<(u32, &'s
         };
         found.extend(what.map(|what| (at, what)));
     }
+    found.extend(addresses.returned());
     found
 }
 
@@ -242,7 +245,20 @@ impl Addresses<'_, '_> {
 
     /// Whether a function is handed such an address.
     fn gives_away(&mut self, at: u32) -> Option<&'static str> {
-        self.hands_on(at).then_some("the address of the control block or of the flag is given to a function")
+        self.hands_on(at).then_some(GIVEN)
+    }
+
+    /// Statements that leave such an address in a register which the function returns.
+    fn returned(&mut self) -> Vec<(u32, &'static str)> {
+        let body = self.body;
+        // Registers among results and parameters are numbered first.
+        let count = body.function.results.iter().filter(|result| result.space == ".reg").count() as Register;
+        let all = (0..count).flat_map(|register| body.writers(register).iter().map(move |writer| (*writer, register)));
+        let gives = |definition: &Definition| {
+            self.settle(vec![*definition]);
+            is_lost(self.joined(definition.1, &[definition.0]))
+        };
+        all.filter(gives).map(|(writer, _)| (writer, GIVEN)).collect()
     }
 
     /// Whether an operand that is no address itself holds such an address.
@@ -260,7 +276,6 @@ impl Addresses<'_, '_> {
                 of => code.each_register(of, &mut |register| handed.push(register)),
             }
         }
-        let is_lost = |held: Held| held.flag.is_some() || held.control.is_some_and(|at| at.least < OWN_RECORD_AT.into());
         handed.into_iter().any(|register| is_lost(self.in_front(register, at)))
     }
 
@@ -520,6 +535,11 @@ impl Addresses<'_, '_> {
             _ => false,
         })
     }
+}
+
+/// Whether what another function would do with an address is not followed, but may matter.
+fn is_lost(held: Held) -> bool {
+    held.flag.is_some() || held.control.is_some_and(|at| at.least < OWN_RECORD_AT.into())
 }
 
 /// What the address of a symbol and an offset is.
