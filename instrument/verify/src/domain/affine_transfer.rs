@@ -93,10 +93,9 @@ pub(crate) fn low_bits(mask: i128, of: Interval, width: u8) -> Option<i64> {
     (mask > 0 && whole & (whole + 1) == 0 && of.unsigned(width).hi <= whole && lost < 1 << 16).then_some(lost as i64)
 }
 
-/// For `x - (x & (2^n - 1))`: the lowest bits, as a number.
+/// For `x - (x & (2^n - 1))`: the lowest bits, as a number. Instead of x there may be more of its lowest bits.
 pub(crate) fn cut(a: &Value, b: &Value) -> Option<i64> {
-    match b.kind {
-        Kind::Low { of, bits } if a.moved() == Some(of) => Some(i64::from(bits)),
-        _ => None,
-    }
+    let Kind::Low { of, bits } = b.kind else { return None };
+    let is_more = matches!(a.kind, Kind::Low { of: same, bits: more } if same == of && more >= bits);
+    (is_more || a.moved() == Some(of)).then_some(i64::from(bits))
 }

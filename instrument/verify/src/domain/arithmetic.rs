@@ -79,10 +79,11 @@ pub(crate) fn difference(a: Value, b: Value, width: u8) -> Value {
     if a.name == b.name && a.name != NO_NAME {
         return Value::of(Interval::constant(0, width));
     }
-    if let Some(lost) = affine_transfer::cut(&a, &b) {
-        return Value::of(masked(a.range.unsigned(width), lost, width));
-    }
-    let mut value = Value::of(a.range.sub(b.range, width));
+    let range = match affine_transfer::cut(&a, &b) {
+        Some(lost) => masked(a.range.unsigned(width), lost, width),
+        None => a.range.sub(b.range, width),
+    };
+    let mut value = Value::of(range);
     let negated = b.range.signed(width).times(-1, width);
     // The least signed number has no opposite.
     if b.range.signed(width).lo > Interval::full(width).signed(width).lo {
