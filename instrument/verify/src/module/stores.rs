@@ -2,8 +2,9 @@
 //!
 //! What stops a thread may store the launch's number to the flag's target, the launch's start, and the stop record
 //! (docs/ABI.md). A function makes addresses of the names of the control block and the flag, and of the flag's pointer.
-//! Any other store is a fault if it may write either of them through such an address. So is a load that may leave the
-//! flag's line in the first cache: polls keep the line out as they load, but would find it there, as it was.
+//! Any other store is a fault if it may write either of them through such an address. So is a load, or a store beside the
+//! flag, that may leave the flag's line in the first cache: polls keep the line out as they load, but would find it
+//! there, as it was.
 //!
 //! An address is an interval of offsets from either, by reaching definitions. What an instruction other than a sum
 //! makes of such an address may be any address.
@@ -49,8 +50,11 @@ pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool) -> Vec<(u32, &'s
         let what = match statement.flow {
             Flow::Call => addresses.gives_away(at),
             Flow::Next if opcode.starts_with("st.param") => addresses.gives_away(at),
-            Flow::Next if stores(opcode) => addresses.look(at).or_else(|| addresses.keeps(at)),
-            Flow::Next if passes_by_cache && fills_first_cache(opcode) => addresses.caches(at),
+            Flow::Next if stores(opcode) => {
+                let what = addresses.look(at).or_else(|| addresses.keeps(at));
+                what.or_else(|| (passes_by_cache && leaves_in_first_cache(opcode)).then(|| addresses.caches(at, WORD))?)
+            }
+            Flow::Next if passes_by_cache && fills_first_cache(opcode) => addresses.caches(at, 0),
             _ => None,
         };
         found.extend(what.map(|what| (at, what)));
@@ -80,6 +84,12 @@ fn fills_first_cache(opcode: &str) -> bool {
     };
     let elsewhere = spaces(opcode).any(|space| space != "global");
     matches!(head, "ld" | "ldu" | "wmma" | "prefetch" | "prefetchu" | "applypriority") && !elsewhere && !parts.any(passes)
+}
+
+/// Whether a store may leave what it writes in the first cache. Atomics and reductions are made in the second.
+fn leaves_in_first_cache(opcode: &str) -> bool {
+    let mut parts = opcode.split('.');
+    !matches!(parts.next(), Some("atom" | "red")) && !parts.any(|part| part == "L1::no_allocate")
 }
 
 /// Offsets from where something begins.
@@ -167,11 +177,12 @@ impl Addresses<'_, '_> {
             })
     }
 
-    /// What a load does that it must not: a poll would find the flag's line in the first cache, as it was.
-    fn caches(&mut self, at: u32) -> Option<&'static str> {
-        let load = self.body.plain(at);
-        let all: Vec<Operand<'_>> = load.first_address.iter().chain(&load.rest).copied().collect();
-        let is_cached = |held: Held| held.flag.is_some_and(|flag| flag.meets(bytes(&load).unwrap_or(FAR), 0, FLAG_BYTES));
+    /// What a load must not do, or a store beside the flag: a poll would find the flag's line in the first cache, as it was. `from` is the first byte
+    /// that matters: stores to the flag itself are looked at.
+    fn caches(&mut self, at: u32, from: i128) -> Option<&'static str> {
+        let access = self.body.plain(at);
+        let all: Vec<Operand<'_>> = access.first_address.iter().chain(&access.rest).copied().collect();
+        let is_cached = |held: Held| held.flag.is_some_and(|flag| flag.meets(bytes(&access).unwrap_or(FAR), from, FLAG_BYTES));
         let is_cached = all.into_iter().any(|address| is_cached(self.pointed(address, at))) || is_cached(self.unread(at));
         is_cached.then_some("the flag is kept in the first cache")
     }
