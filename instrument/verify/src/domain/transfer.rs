@@ -15,7 +15,7 @@ pub(crate) fn result(instruction: &Instruction<'_>, nth: usize, width: u8, by: u
         return Value::unknown(64);
     }
     let mut value = result_or_none(instruction, nth, width, by, source).unwrap_or_else(|| Value::unknown(width));
-    if is_opposite_of_least(instruction, &value, width, source) {
+    if width == 16 && is_opposite_of_least(instruction, &value, source) {
         return Value::unknown(width);
     }
     if nth == 0
@@ -134,14 +134,14 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
 
 /// Whether it may be the opposite of -2^15, in 16 bits with a sign. Where that is compared ptxas takes it for 2^15: it
 /// puts the sign in front before it takes the opposite, not after.
-fn is_opposite_of_least(instruction: &Instruction<'_>, value: &Value, width: u8, source: &impl Source) -> bool {
+fn is_opposite_of_least(instruction: &Instruction<'_>, value: &Value, source: &impl Source) -> bool {
     const LEAST: i128 = -(1 << 15);
     let is_opposite = match (instruction.opcode, &instruction.rest[..]) {
         ("neg.s16", _) => true,
-        ("sub.s16", [from, _]) => source.value(*from, width).range.value(width) == Some(0),
+        ("sub.s16", [from, _]) => source.value(*from, 16).range.value(16) == Some(0),
         _ => false,
     };
-    is_opposite && value.range.signed(width).lo <= LEAST
+    is_opposite && value.range.signed(16).lo <= LEAST
 }
 
 /// What `setp` and its kin put into their n-th result.
