@@ -222,6 +222,9 @@ fn left_as_it_is(bytes: &[u8], options: &Options, diagnostics: &mut Vec<Diagnost
     let is_unbalanced = diagnostics.iter().any(|diagnostic| diagnostic.code == Code::Unbalanced);
     let may_be_device_code = has(b"__global__") || has(b"__device__") || (is_unbalanced && repeats_or_marks(bytes, options));
     diagnostics.retain(|diagnostic| may_be_device_code && !matches!(diagnostic.code, Code::Empty | Code::NotCuda));
+    if options.strict && diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        return false;
+    }
     for diagnostic in diagnostics.iter_mut() {
         diagnostic.severity = diagnostic.severity.min(Severity::Warning);
         diagnostic.message.push_str("; the file is compiled as it is");
@@ -275,6 +278,9 @@ mod tests {
         for source in ["for (;;) { while (*p) { }\n", "CUDA_GLOBAL void f() { if OPEN *p) { } }\n"] {
             assert!(made(source, &settings).facts.said.contains("warning[CI005]"), "{source}");
         }
+        let strict = made("namespace a {\n__device__ void f() { while (1) {} }\n", &Settings { strict: true, ..Settings::default() }).facts;
+        assert!(strict.refused && strict.said.contains("error[CI005]"), "{strict:?}");
+        assert!(!made("namespace a {\n", &Settings { strict: true, ..Settings::default() }).facts.refused);
         let ours = made("__device__ int __cuinstr_x;\n", &settings).facts;
         assert!(ours.refused && ours.said.contains("error[CI004]"), "{ours:?}");
         let gap = "__global__ void f() { asm(\"L: bra L;\"); }\n";
@@ -297,6 +303,29 @@ mod tests {
         assert!(!strips(b"#define WIDTH i--\n", b"#define HEIGHT 7\n"));
         assert!(!strips(b"#define WIDTH 15\n", b"#define HEIGHT ++i\n"));
         assert!(strips(b"enum { WIDTH, HEIGHT };\n", b""), "no macro of any file");
+    }
+
+    #[test]
+    fn a_function_of_the_users_is_none_of_cudas_of_that_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = Settings::default();
+        let is_left_alone = |header: &[u8], called: &str| {
+            let source = format!(
+                "#define LEAST(a, b) (fmaxf(a, b) + 1)\n__global__ void k(float *p) {{ for (int i = 0; i < 16; ++i) p[0] = {called}; }}\n"
+            );
+            let mut maker = Maker::new(&settings, Cache::new(folder.path()));
+            maker.learn(&[source.as_bytes(), header], &[], b"");
+            let file = maker.make(&folder.path().join("a.cu"), source.as_bytes(), &[], false).expect("a file");
+            !String::from_utf8(file.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_left =")
+        };
+        for called in ["fmaxf(i, p[0])", "LEAST(i, p[0])"] {
+            assert!(is_left_alone(b"__device__ float other(int &i, float f);\n", called), "{called}");
+            for header in
+                ["__device__ float fmaxf(int &i, float f) { --i; return f; }\n", "extern __device__ float fmaxf(int &i, float f);\n"]
+            {
+                assert!(!is_left_alone(header.as_bytes(), called), "{called}: {header}");
+            }
+        }
     }
 
     #[test]

@@ -17,6 +17,9 @@ const FIRST_LIMIT: u64 = 1 << 17;
 /// The work of a function that is not in sight: one budget.
 const UNSEEN: u64 = 1 << MOST_INTERVAL;
 
+/// Elements of a pack whose number the text does not tell. What is called for each of them and runs for long checks.
+const PACK: u64 = 1 << 10;
+
 /// One link of a chain, an activation: a function's body, or that of a lambda or local method inside it.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
@@ -32,6 +35,10 @@ pub(crate) struct Link {
     pub(crate) is_fixed: bool,
     /// Whether calls of it can't be told from the text: a lambda, an operator, a constructor.
     pub(crate) is_implicit: bool,
+    /// How many instances of it may call one another in a row, each the next one.
+    pub(crate) depth: u64,
+    /// Whether such instances are a tree: nobody counts its leaves.
+    pub(crate) is_tree: bool,
     /// Whether it must check in any case: a macro makes functions that call each other.
     pub(crate) must_check: bool,
 }
@@ -43,11 +50,14 @@ pub(crate) enum Rounds {
     Few(u64),
     /// It takes that many units of the activation's budget in each iteration.
     Paid(u64),
+    /// It is no loop but text that stands once for each element of a pack: nobody counts these.
+    Pack,
 }
 
-/// Indices of the activations that must check where they begin. They stand in the order of their first tokens.
-pub(crate) fn checked(links: &[Link], calls: &CallGraph) -> BTreeSet<usize> {
-    let chain = Chain::new(links, calls);
+/// Indices of the activations that must check where they begin. They stand in the order of their first tokens. `times` says how often a token calls a
+/// function.
+pub(crate) fn checked(links: &[Link], calls: &CallGraph, times: impl FnMut(usize, usize) -> u64) -> BTreeSet<usize> {
+    let chain = Chain::new(links, calls, times);
     let mut limit = FIRST_LIMIT;
     loop {
         let (checked, most) = chain.with(limit);
@@ -60,8 +70,10 @@ pub(crate) fn checked(links: &[Link], calls: &CallGraph) -> BTreeSet<usize> {
 
 struct Chain<'a> {
     links: &'a [Link],
-    /// For each: its callees, and how often it calls them between two checks.
-    calls: Vec<Vec<(Callee, u64)>>,
+    /// For each: its callees, and how often it calls them between two checks. Packs count in the second number only.
+    calls: Vec<Vec<(Callee, u64, u64)>>,
+    /// Those that are called once for each element of a pack.
+    of_packs: BTreeSet<usize>,
     /// Callees before their callers, as far as no cycle is in the way.
     order: Vec<usize>,
 }
@@ -73,7 +85,7 @@ enum Callee {
 }
 
 impl<'a> Chain<'a> {
-    fn new(links: &'a [Link], graph: &CallGraph) -> Self {
+    fn new(links: &'a [Link], graph: &CallGraph, mut times: impl FnMut(usize, usize) -> u64) -> Self {
         let by_function: BTreeMap<usize, usize> =
             links.iter().enumerate().filter_map(|(index, activation)| Some((activation.function?, index))).collect();
         // Nested activations follow those around them.
@@ -93,20 +105,25 @@ impl<'a> Chain<'a> {
             }
             index
         };
-        let mut calls: Vec<Vec<(Callee, u64)>> = vec![Vec::new(); links.len()];
+        let mut calls: Vec<Vec<(Callee, u64, u64)>> = vec![Vec::new(); links.len()];
+        let mut of_packs = BTreeSet::new();
         for activation in links {
             let known = activation.function.into_iter().flat_map(|function| graph.calls_of(function));
             for call in known {
                 if let (Some(caller), Some(callee)) = (innermost(call.at), by_function.get(&call.callee)) {
-                    calls[caller].push((Callee::Known(*callee), links[caller].rounds_at(call.at)));
+                    let times = times(call.at, call.callee);
+                    let [one, many] = [1, PACK].map(|pack| links[caller].rounds_at(call.at, pack).saturating_mul(times));
+                    calls[caller].push((Callee::Known(*callee), one, many));
+                    of_packs.extend(Some(*callee).filter(|_| links[caller].is_in_pack(call.at)));
                 }
             }
         }
         for (index, activation) in links.iter().enumerate() {
-            calls[index].extend(activation.unseen.iter().map(|at| (Callee::Unseen, activation.rounds_at(*at))));
+            let unseen = activation.unseen.iter().map(|at| activation.rounds_at(*at, 1));
+            calls[index].extend(unseen.map(|rounds| (Callee::Unseen, rounds, rounds)));
         }
         let order = order(&calls);
-        Self { links, calls, order }
+        Self { links, calls, of_packs, order }
     }
 
     /// Those that check if none of the others may run for longer than `limit`, and the most that then runs between two checks.
@@ -114,6 +131,8 @@ impl<'a> Chain<'a> {
         // The work of a call that does not check, and the work behind the last check of one that does.
         let mut work = vec![0_u64; self.links.len()];
         let mut tails = vec![0_u64; self.links.len()];
+        // The same as the first without what is not in sight, which checks itself if it runs for long.
+        let mut seen = vec![0_u64; self.links.len()];
         let mut checked = BTreeSet::new();
         let mut most = 0;
         // A variable may hold any lambda; those that run for longer check.
@@ -121,8 +140,14 @@ impl<'a> Chain<'a> {
         for &index in &self.order {
             let activation = &self.links[index];
             let mut sum = 1 + activation.own();
+            let mut in_sight = sum;
             let mut behind = 0;
-            for (callee, rounds) in &self.calls[index] {
+            for (callee, rounds, with_packs) in &self.calls[index] {
+                let known = match callee {
+                    Callee::Known(callee) if !checked.contains(callee) => seen[*callee].max(1),
+                    _ => 1,
+                };
+                in_sight = in_sight.saturating_add(rounds.saturating_mul(known));
                 let callee = match callee {
                     Callee::Unseen => unseen,
                     Callee::Known(callee) if checked.contains(callee) => {
@@ -131,13 +156,17 @@ impl<'a> Chain<'a> {
                     }
                     Callee::Known(callee) => work[*callee].max(1),
                 };
-                sum = sum.saturating_add(rounds.saturating_mul(callee));
+                sum = sum.saturating_add(rounds.saturating_mul(callee)).saturating_add((with_packs - rounds).saturating_mul(known));
             }
+            let of_instances = in_sight.saturating_mul(activation.depth - 1);
+            let sum = sum.saturating_add(of_instances);
             work[index] = sum;
+            seen[index] = in_sight.saturating_add(of_instances);
             tails[index] = sum.saturating_add(behind);
             most = most.max(tails[index]);
-            let hidden = activation.is_implicit && activation.own() >= UNSEEN;
-            if !activation.is_fixed && (work[index] > limit || hidden || activation.must_check) {
+            // Nobody counts how often such a one is called.
+            let is_uncounted = (activation.is_implicit || activation.is_tree || self.of_packs.contains(&index)) && seen[index] >= UNSEEN;
+            if !activation.is_fixed && (work[index] > limit || is_uncounted || activation.must_check) {
                 checked.insert(index);
             }
         }
@@ -146,17 +175,23 @@ impl<'a> Chain<'a> {
 }
 
 impl Link {
-    /// How often a token may be passed between two checks of this activation.
-    fn rounds_at(&self, at: usize) -> u64 {
+    /// How often a token may be passed between two checks of this activation, if packs have so many elements.
+    fn rounds_at(&self, at: usize, pack: u64) -> u64 {
         let (mut few, mut paid) = (1_u64, 1);
         for (_, rounds) in self.loops.iter().filter(|(range, _)| range.contains(&at)) {
             match rounds {
                 Rounds::Few(trips) => few = few.saturating_mul(*trips.max(&1)),
                 // All loops of the activation take from one budget. The units of an inner one are lost to the outer one.
                 Rounds::Paid(weight) => paid = paid.max((1 << MOST_INTERVAL) / weight.max(&1)),
+                Rounds::Pack => few = few.saturating_mul(pack),
             }
         }
         few.saturating_mul(paid.max(1))
+    }
+
+    /// Whether a token stands for as many copies as a pack has elements, or a tree of instances.
+    fn is_in_pack(&self, at: usize) -> bool {
+        self.is_tree || self.loops.iter().any(|(range, rounds)| *rounds == Rounds::Pack && range.contains(&at))
     }
 
     /// The work of its own loops between two checks.
@@ -168,7 +203,7 @@ impl Link {
 }
 
 /// Callees first, by depth; a call that closes a cycle counts for nothing, since a function on it checked already or leads down.
-fn order(calls: &[Vec<(Callee, u64)>]) -> Vec<usize> {
+fn order(calls: &[Vec<(Callee, u64, u64)>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(calls.len());
     let mut seen = vec![false; calls.len()];
     for root in 0..calls.len() {
@@ -178,7 +213,7 @@ fn order(calls: &[Vec<(Callee, u64)>]) -> Vec<usize> {
                 continue;
             }
             match calls[node].get(edge) {
-                Some((callee, _)) => {
+                Some((callee, ..)) => {
                     work.push((node, edge + 1));
                     if let Callee::Known(callee) = callee
                         && !seen[*callee]

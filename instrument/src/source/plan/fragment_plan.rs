@@ -89,7 +89,7 @@ impl Planner<'_> {
         let is_entered = |function: &Function| entered.contains(&(fragment.tokens[function.open].start as usize));
         let by_others = functions.iter().enumerate().filter(|(_, function)| fragment.of_macro.is_none() && is_entered(function));
         recursive.extend(by_others.map(|(index, _)| (index, Descent::Unknown)));
-        let is_polled = |(_, descent): &(&usize, &Descent)| matches!(descent, Descent::Unknown | Descent::Parts(_));
+        let is_polled = |(_, descent): &(&usize, &Descent)| matches!(descent, Descent::Unknown | Descent::Parts(_) | Descent::Tree);
         let polled = recursive.iter().filter(is_polled).map(|(index, _)| *index).collect();
         for (index, operands) in calls.cycles_unless_numbers(&polled) {
             recursive.insert(index, Descent::UnlessNumbers(operands.into_iter().collect()));
