@@ -163,3 +163,11 @@ fn calls_that_multiply_out_of_sight_check() {
     let (checked, _) = checked(include_str!("../../../tests/data/attacks/few_calls.txt"));
     assert!(checked.is_empty(), "{checked:#?}");
 }
+
+#[test]
+fn functions_that_macros_make_poll_if_they_lead_back() {
+    let (_, others) = checked(include_str!("../../../tests/data/attacks/made_functions.txt"));
+    assert!(others.is_empty(), "{others:#?}");
+    let plain = "#define DEF(name) __device__ int name(int n) { return twice(n) + 1; }\n__device__ int twice(int n) { return 2 * n; }\nDEF(once)\n__global__ void k(int *p) { *p = once(*p) + twice(*p); }\n";
+    assert!(polled_calls(plain).1.is_empty());
+}

@@ -176,10 +176,18 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
         let standard = format!("-std={standard}");
         checks.add(format!("attacks: recursion: {name}"), move |tools| check(tools, "attack.cu", text.into(), &standard, Proved));
     }
+    let made = texts(include_str!("../../data/attacks/made_functions.txt"));
+    for (title, text) in made {
+        checks.add(format!("attacks: functions of macros: {title}"), move |tools| {
+            check(tools, "attack.cu", text.into(), "-std=c++17", Proved)
+        });
+    }
     // The first two make tens of thousands of calls each, which takes nvcc minutes.
     let multiplied = texts(include_str!("../../data/attacks/multiplied_calls.txt")).skip(2);
     for (title, text) in multiplied {
-        checks.add(format!("attacks: calls that multiply: {title}"), move |tools| check(tools, "attack.cu", text.into(), "-std=c++17", Proved));
+        checks.add(format!("attacks: calls that multiply: {title}"), move |tools| {
+            check(tools, "attack.cu", text.into(), "-std=c++17", Proved)
+        });
     }
 }
 

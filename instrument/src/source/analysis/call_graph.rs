@@ -131,12 +131,16 @@ impl CallGraph {
     /// Functions that lie on a cycle of calls, by the cycles' components, each with the calls between its functions. Left out are calls that only
     /// objects make of classes which templates may be instantiated with.
     pub(crate) fn cycles(&self) -> Vec<BTreeMap<usize, Vec<Call>>> {
+        components(&self.edges(), self.functions)
+    }
+
+    /// The calls of all nodes, but for these.
+    pub(crate) fn edges(&self) -> Vec<Vec<Call>> {
         let edges = |node: usize| {
             let implicit = self.implicit[node].iter().filter(|edge| edge.unless_numbers.is_none()).map(|edge| edge.call);
             self.callees[node].iter().copied().chain(implicit).collect::<Vec<Call>>()
         };
-        let edges: Vec<Vec<Call>> = (0..self.callees.len()).map(edges).collect();
-        components(&edges, self.functions)
+        (0..self.callees.len()).map(edges).collect()
     }
 
     /// Functions that may lie on a further cycle, which passes none of `polled`: each with the operands of its calls on it. If all of them are numbers, it
@@ -214,7 +218,7 @@ fn arguments_in_head(fragment: &Fragment, function: &Function) -> Vec<Range<usiz
 
 /// The components of a graph that hold a cycle, each with the calls between its members: of these only the first nodes, which are functions (Tarjan's
 /// algorithm, without recursion: nothing of the user's nests too deep).
-fn components(edges: &[Vec<Call>], functions: usize) -> Vec<BTreeMap<usize, Vec<Call>>> {
+pub(crate) fn components(edges: &[Vec<Call>], functions: usize) -> Vec<BTreeMap<usize, Vec<Call>>> {
     let count = edges.len();
     let (mut index, mut low) = (vec![usize::MAX; count], vec![0; count]);
     let (mut on_stack, mut stack) = (vec![false; count], Vec::new());

@@ -22,6 +22,7 @@ mod implicit_operand;
 pub(crate) mod induction;
 pub(crate) mod invariant;
 pub(crate) mod lambda_call;
+pub(crate) mod made_function;
 pub(crate) mod operators;
 pub(crate) mod overload;
 pub(crate) mod pack;

@@ -50,6 +50,7 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
         links: Vec::new(),
         pasting: Pasting::new(input.source, input.macros, input.macros.repeating()),
         expansion: Expansion::new(input.source, input.macros),
+        made_on_cycles: BTreeSet::new(),
         compiler_loops: BTreeMap::new(),
         plan: Plan::default(),
         ids: BTreeSet::new(),

@@ -45,6 +45,8 @@ pub(super) struct Planner<'a> {
     pub(super) links: Vec<(Link, Owner, usize)>,
     pub(super) pasting: Pasting<'a>,
     pub(super) expansion: Expansion<'a>,
+    /// Macros whose functions may lead back to themselves through functions of the file.
+    pub(super) made_on_cycles: BTreeSet<&'a [u8]>,
     /// What to tell of macros that bring loops of the compiler's along.
     pub(super) compiler_loops: BTreeMap<Vec<u8>, &'static str>,
     pub(super) plan: Plan,
