@@ -83,7 +83,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Learns what the unit's files say of names ([`UnitNames::learn`]).
-    pub(super) fn learn(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], defined: &[u8]) {
+    pub(super) fn learn(&mut self, files: &[(&str, &[u8])], foreign: &[Vec<u8>], defined: &[u8]) {
         self.names.learn(files, foreign, defined, &self.settings.options());
     }
 
@@ -295,7 +295,7 @@ mod tests {
         let source = b"__global__ void k(int *p, int n) { for (int i = 0; i < n; ++i) p[i * WIDTH] = HEIGHT; }\n";
         let strips = |header: &[u8], defined: &[u8]| {
             let mut maker = Maker::new(&settings, Cache::new(folder.path()));
-            maker.learn(&[source, header], &[], defined);
+            maker.learn(&[("a.cu", source), ("b.cuh", header)], &[], defined);
             let file = maker.make(&folder.path().join("a.cu"), source, &[], false).expect("a file");
             String::from_utf8(file.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_below<")
         };
@@ -314,7 +314,7 @@ mod tests {
                 "#define LEAST(a, b) (fmaxf(a, b) + 1)\n__global__ void k(float *p) {{ for (int i = 0; i < 16; ++i) p[0] = {called}; }}\n"
             );
             let mut maker = Maker::new(&settings, Cache::new(folder.path()));
-            maker.learn(&[source.as_bytes(), header], &[], b"");
+            maker.learn(&[("a.cu", source.as_bytes()), ("b.cuh", header)], &[], b"");
             let file = maker.make(&folder.path().join("a.cu"), source.as_bytes(), &[], false).expect("a file");
             !String::from_utf8(file.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_left =")
         };
@@ -334,7 +334,7 @@ mod tests {
         let header = b"__device__ void f(int *p) { while (*p) ; }\n";
         let made = |settings: &Settings, names: &[&[u8]]| {
             let mut maker = Maker::new(settings, Cache::new(folder.path()));
-            maker.learn(&[&[header, names.concat().as_slice()].concat()], &[], b"");
+            maker.learn(&[("a.cuh", &[header, names.concat().as_slice()].concat())], &[], b"");
             maker.make(&folder.path().join("a.cuh"), header, &[], true).expect("a file").text
         };
         let default = Settings::default();
@@ -369,7 +369,7 @@ mod tests {
         let header = b"ODD_COUNT count(int n) { while (n--) ; return n; }\nint steps(int n) { for (;;) if (n--) return n; }\n";
         let polls = |source: &[u8], foreign: &[Vec<u8>], defined: &[u8]| {
             let mut maker = Maker::new(&settings, Cache::new(folder.path()));
-            maker.learn(&[source, header], foreign, defined);
+            maker.learn(&[("a.cu", source), ("a.cuh", header)], foreign, defined);
             let file = maker.make(&folder.path().join("a.cuh"), header, &[], false).expect("a file");
             String::from_utf8_lossy(&file.text.unwrap_or_default()).matches("__cuinstr_left =").count()
         };

@@ -52,7 +52,7 @@ pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> 
 }
 
 /// The file of an `#include`: the text between quotes or angle brackets, or a macro's name. And whether it is quoted.
-fn included(directive: &[u8]) -> Option<(&[u8], bool)> {
+pub(crate) fn included(directive: &[u8]) -> Option<(&[u8], bool)> {
     let word = directive.strip_prefix(b"#").or_else(|| directive.strip_prefix(b"%:"))?.trim_ascii_start();
     let rest = word.strip_prefix(b"include_next").or_else(|| word.strip_prefix(b"include"))?.trim_ascii();
     let close = match rest.first()? {
