@@ -21,10 +21,12 @@ use std::ops::Range;
 /// Calls between functions, by their index in the order of their bodies.
 ///
 /// One more node stands for all pointers to functions: a call through one leads there, and from there to each function that is named without being
-/// called.
+/// called. Further ones stand for many overloads each, since all calls of a name lead to all of these.
 #[derive(Debug, Default)]
 pub(crate) struct CallGraph {
     callees: Vec<Vec<Call>>,
+    /// Nodes that stand for overloads.
+    overloads: Range<usize>,
     /// How many nodes are functions.
     functions: usize,
     /// Calls without a name, of all nodes; further nodes stand for what variables hold, for any class, and for each class.
@@ -44,6 +46,9 @@ pub(crate) struct Call {
 /// Most tokens of a list of template arguments that are read.
 const MOST_TEMPLATE_ARGUMENTS: usize = 64;
 
+/// Most overloads with the same number of parameters that are told apart.
+const MOST_OVERLOADS: usize = 64;
+
 /// How many arguments a list may have: fewest and most. Commas in template arguments make the two differ.
 type Arity = (usize, usize);
 
@@ -55,7 +60,7 @@ impl CallGraph {
         macros: &Macros<'a>,
         declared: Types<'a>,
     ) -> Self {
-        let by_name = by_name(source, fragment, functions);
+        let all_by_name = by_name(source, fragment, functions);
         let call_operators = call_operators(fragment, functions);
         let lists: Vec<Option<(usize, usize)>> = functions.iter().map(|function| list(fragment, function)).collect();
         let takes: Vec<Arity> = lists.iter().map(|list| parameters(source, fragment, *list)).collect();
@@ -65,6 +70,12 @@ impl CallGraph {
             .zip(&lists)
             .map(|(function, list)| list.map(|list| Parameters::read(source, fragment, macros, &vectors, function, list)));
         let typed: Vec<Parameters> = typed.map(Option::unwrap_or_default).collect();
+        let (by_name, groups) = grouped(&all_by_name, &takes, functions.len() + 1);
+        let made: BTreeSet<&[u8]> = all_by_name
+            .iter()
+            .filter(|(_, named)| named.iter().any(|index| function::is_called_by_no_name(source, fragment, functions[*index])))
+            .map(|(name, _)| *name)
+            .collect();
         let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
         let mut whole: BTreeMap<&[u8], bool> = BTreeMap::new();
         let pointers = functions.len();
@@ -99,8 +110,7 @@ impl CallGraph {
                     if is_data(source, fragment, macros, at) {
                         continue;
                     }
-                    let made = || candidates.iter().any(|callee| function::is_called_by_no_name(source, fragment, functions[*callee]));
-                    let Some((gives, list)) = given(fragment, at, function.close, made) else { continue };
+                    let Some((gives, list)) = given(fragment, at, function.close, || made.contains(name)) else { continue };
                     let arguments =
                         list.map_or_else(Vec::new, |(open, close)| typed[index].classify(source, fragment, macros, open, close));
                     let of_class = class::of_call(source, fragment, macros, function.head, at);
@@ -108,6 +118,10 @@ impl CallGraph {
                     let named =
                         named.filter(|name| *whole.entry(name).or_insert_with(|| class::has_no_base(source, fragment, macros, name)));
                     let fits = |callee: &&usize| {
+                        if let Some(group) = callee.checked_sub(functions.len() + 1) {
+                            let takes: Arity = groups[group].0;
+                            return gives.0 <= takes.1 && gives.1 >= takes.0;
+                        }
                         gives.0 <= takes[**callee].1
                             && gives.1 >= takes[**callee].0
                             && typed[**callee].take(&arguments)
@@ -123,9 +137,11 @@ impl CallGraph {
             callees.extend(pasted.into_iter().map(|(callee, at)| Call { callee, at }));
         }
         callees.push(addressed.into_iter().map(|callee| Call { callee, at: 0 }).collect());
+        let overloads = callees.len()..callees.len() + groups.len();
+        callees.extend(groups.into_iter().map(|(_, members)| members.into_iter().map(|callee| Call { callee, at: 0 }).collect()));
         let (implicit, lambdas) = implicit_edges::all(source, fragment, functions, macros, declared, &by_name, &callees);
         callees.resize(implicit.len(), Vec::new());
-        Self { callees, functions: functions.len(), implicit, lambdas }
+        Self { callees, overloads, functions: functions.len(), implicit, lambdas }
     }
 
     /// Functions that lie on a cycle of calls, by the cycles' components, each with the calls between its functions. Left out are calls that only
@@ -176,6 +192,16 @@ impl CallGraph {
         };
         let edges: Vec<Vec<Call>> = (0..self.callees.len()).map(edges).collect();
         components(&edges, self.functions)
+    }
+
+    /// The overloads that a callee stands for, if it stands for many.
+    pub(crate) fn overloads(&self, callee: usize) -> Option<impl Iterator<Item = usize>> {
+        self.overloads.contains(&callee).then(|| self.callees[callee].iter().map(|call| call.callee))
+    }
+
+    /// The nodes that stand for overloads.
+    pub(crate) fn overload_nodes(&self) -> Range<usize> {
+        self.overloads.clone()
     }
 
     /// The calls of the function.
@@ -329,6 +355,33 @@ fn by_name<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function]) -
         }
     }
     by_name
+}
+
+/// Overloads of one name that take the same number of arguments.
+type Group = (Arity, Vec<usize>);
+
+/// The candidates for each name. Where many functions take the same number of arguments, a node stands for them, the first of which has the number `first`.
+fn grouped<'a>(by_name: &BTreeMap<&'a [u8], Vec<usize>>, takes: &[Arity], first: usize) -> (BTreeMap<&'a [u8], Vec<usize>>, Vec<Group>) {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut found = BTreeMap::new();
+    for (name, named) in by_name {
+        let mut by_arity: BTreeMap<Arity, Vec<usize>> = BTreeMap::new();
+        for index in named {
+            by_arity.entry(takes[*index]).or_default().push(*index);
+        }
+        let mut candidates = Vec::new();
+        for (arity, members) in by_arity {
+            if members.len() > MOST_OVERLOADS {
+                candidates.push(first + groups.len());
+                groups.push((arity, members));
+            } else {
+                candidates.extend(members);
+            }
+        }
+        candidates.sort_unstable();
+        found.insert(*name, candidates);
+    }
+    (found, groups)
 }
 
 /// Functions of the name `operator()`.

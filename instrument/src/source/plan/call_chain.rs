@@ -72,6 +72,8 @@ struct Chain<'a> {
     links: &'a [Link],
     /// For each: its callees, and how often it calls them between two checks. Packs count in the second number only.
     calls: Vec<Vec<(Callee, u64, u64)>>,
+    /// Activations of overloads, which calls of their name may lead to.
+    overloads: Vec<Vec<usize>>,
     /// Those that are called once for each element of a pack.
     of_packs: BTreeSet<usize>,
     /// Callees before their callers, as far as no cycle is in the way.
@@ -81,11 +83,13 @@ struct Chain<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Callee {
     Known(usize),
+    /// One of these.
+    Overloads(usize),
     Unseen,
 }
 
 impl<'a> Chain<'a> {
-    fn new(links: &'a [Link], graph: &CallGraph, mut times: impl FnMut(usize, usize) -> u64) -> Self {
+    fn new(links: &'a [Link], graph: &CallGraph, mut times_of: impl FnMut(usize, usize) -> u64) -> Self {
         let by_function: BTreeMap<usize, usize> =
             links.iter().enumerate().filter_map(|(index, activation)| Some((activation.function?, index))).collect();
         // Nested activations follow those around them.
@@ -107,11 +111,23 @@ impl<'a> Chain<'a> {
         };
         let mut calls: Vec<Vec<(Callee, u64, u64)>> = vec![Vec::new(); links.len()];
         let mut of_packs = BTreeSet::new();
+        let nodes = graph.overload_nodes();
+        let members = |node: usize| graph.overloads(node).into_iter().flatten().filter_map(|callee| by_function.get(&callee).copied());
+        let overloads: Vec<Vec<usize>> = nodes.clone().map(|node| members(node).collect()).collect();
+        let group = |callee: usize| nodes.contains(&callee).then(|| callee - nodes.start);
         for activation in links {
             let known = activation.function.into_iter().flat_map(|function| graph.calls_of(function));
             for call in known {
-                if let (Some(caller), Some(callee)) = (innermost(call.at), by_function.get(&call.callee)) {
-                    let times = times(call.at, call.callee);
+                if let (Some(caller), Some(group)) = (innermost(call.at), group(call.callee)) {
+                    let times = overloads.get(group).and_then(|members: &Vec<usize>| links[*members.first()?].function);
+                    let times = times.map_or(1, |callee| times_of(call.at, callee));
+                    let [one, many] = [1, PACK].map(|pack| links[caller].rounds_at(call.at, pack).saturating_mul(times));
+                    calls[caller].push((Callee::Overloads(group), one, many));
+                    if links[caller].is_in_pack(call.at) {
+                        of_packs.extend(overloads[group].iter().copied());
+                    }
+                } else if let (Some(caller), Some(callee)) = (innermost(call.at), by_function.get(&call.callee)) {
+                    let times = times_of(call.at, call.callee);
                     let [one, many] = [1, PACK].map(|pack| links[caller].rounds_at(call.at, pack).saturating_mul(times));
                     calls[caller].push((Callee::Known(*callee), one, many));
                     of_packs.extend(Some(*callee).filter(|_| links[caller].is_in_pack(call.at)));
@@ -122,8 +138,10 @@ impl<'a> Chain<'a> {
             let unseen = activation.unseen.iter().map(|at| activation.rounds_at(*at, 1));
             calls[index].extend(unseen.map(|rounds| (Callee::Unseen, rounds, rounds)));
         }
-        let order = order(&calls);
-        Self { links, calls, of_packs, order }
+        // A node for each group stands behind the activations.
+        calls.extend(overloads.iter().map(|members| members.iter().map(|callee| (Callee::Known(*callee), 1, 1)).collect()));
+        let order = order(&calls, links.len());
+        Self { links, calls, overloads, of_packs, order }
     }
 
     /// Those that check if none of the others may run for longer than `limit`, and the most that then runs between two checks.
@@ -134,10 +152,23 @@ impl<'a> Chain<'a> {
         // The same as the first without what is not in sight, which checks itself if it runs for long.
         let mut seen = vec![0_u64; self.links.len()];
         let mut checked = BTreeSet::new();
+        // For each group: the most work of a call, that of one in sight, and the work behind the last check.
+        let mut groups = vec![(1_u64, 1_u64, 0_u64); self.overloads.len()];
         let mut most = 0;
         // A variable may hold any lambda; those that run for longer check.
         let unseen = UNSEEN.min(limit).max(1);
         for &index in &self.order {
+            if let Some(group) = index.checked_sub(self.links.len()) {
+                for member in &self.overloads[group] {
+                    let (most, in_sight, behind) = &mut groups[group];
+                    if checked.contains(member) {
+                        *behind = (*behind).max(tails[*member]);
+                    } else {
+                        (*most, *in_sight) = ((*most).max(work[*member]), (*in_sight).max(seen[*member]));
+                    }
+                }
+                continue;
+            }
             let activation = &self.links[index];
             let mut sum = 1 + activation.own();
             let mut in_sight = sum;
@@ -145,11 +176,16 @@ impl<'a> Chain<'a> {
             for (callee, rounds, with_packs) in &self.calls[index] {
                 let known = match callee {
                     Callee::Known(callee) if !checked.contains(callee) => seen[*callee].max(1),
+                    Callee::Overloads(group) => groups[*group].1,
                     _ => 1,
                 };
                 in_sight = in_sight.saturating_add(rounds.saturating_mul(known));
                 let callee = match callee {
                     Callee::Unseen => unseen,
+                    Callee::Overloads(group) => {
+                        behind = behind.max(groups[*group].2);
+                        groups[*group].0
+                    }
                     Callee::Known(callee) if checked.contains(callee) => {
                         behind = behind.max(tails[*callee]);
                         1
@@ -203,7 +239,7 @@ impl Link {
 }
 
 /// Callees first, by depth; a call that closes a cycle counts for nothing, since a function on it checked already or leads down.
-fn order(calls: &[Vec<(Callee, u64, u64)>]) -> Vec<usize> {
+fn order(calls: &[Vec<(Callee, u64, u64)>], activations: usize) -> Vec<usize> {
     let mut order = Vec::with_capacity(calls.len());
     let mut seen = vec![false; calls.len()];
     for root in 0..calls.len() {
@@ -215,10 +251,13 @@ fn order(calls: &[Vec<(Callee, u64, u64)>]) -> Vec<usize> {
             match calls[node].get(edge) {
                 Some((callee, ..)) => {
                     work.push((node, edge + 1));
-                    if let Callee::Known(callee) = callee
-                        && !seen[*callee]
-                    {
-                        work.push((*callee, 0));
+                    let callee = match callee {
+                        Callee::Known(callee) => *callee,
+                        Callee::Overloads(group) => activations + group,
+                        Callee::Unseen => continue,
+                    };
+                    if !seen[callee] {
+                        work.push((callee, 0));
                     }
                 }
                 None => order.push(node),
