@@ -30,8 +30,8 @@ pub fn harmless_headers(source: &Input, bytes: &[u8], options: &Options) -> Vec<
         }
     }
     let mut names = UnitNames::default();
-    let named: Vec<(String, &[u8])> = headers.iter().map(|(path, (bytes, _))| (path.to_string_lossy().into_owned(), &**bytes)).collect();
-    let texts: Vec<(&str, &[u8])> = named.iter().map(|(name, bytes)| (&**name, *bytes)).chain([("", bytes)]).collect();
+    let read: Vec<(String, &[u8])> = headers.iter().map(|(path, (bytes, _))| (path.to_string_lossy().into_owned(), &**bytes)).collect();
+    let texts: Vec<(&str, &[u8])> = read.iter().map(|(name, bytes)| (&**name, *bytes)).chain([("", bytes)]).collect();
     names.learn(&texts, &[], &[], options);
     let is_harmless = |bytes: &[u8], inner: &Found| {
         let beside = spelled(inner.iter());

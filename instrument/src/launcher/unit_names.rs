@@ -33,8 +33,8 @@ impl UnitNames {
     /// Learns from the macros of the unit's files. Which mark functions, so that a function is known by a macro of
     /// another file? Which open no loop? Which stand for values? `defined` holds what the command line defines, as
     /// text. `foreign` files stay as they are, and only their macros count. Files have the names that others include them by.
-    pub(super) fn learn(&mut self, named: &[(&str, &[u8])], foreign: &[Vec<u8>], defined: &[u8], options: &Options) {
-        let joined: Vec<_> = named.iter().map(|(_, bytes)| splice::join(bytes)).collect();
+    pub(super) fn learn(&mut self, unit: &[(&str, &[u8])], foreign: &[Vec<u8>], defined: &[u8], options: &Options) {
+        let joined: Vec<_> = unit.iter().map(|(_, bytes)| splice::join(bytes)).collect();
         let files: Vec<(&[u8], Lexed)> = joined.iter().map(|joined| read(&joined.text)).collect();
         let command_line = lex(defined, 0..defined.len(), false);
         let words: BTreeSet<&[u8]> = files.iter().flat_map(|(bytes, _)| bytes.split(|byte| !is_name_byte(*byte))).collect();
@@ -69,9 +69,9 @@ impl UnitNames {
             value_macros: self.value_macros.clone(),
             ..options.clone()
         };
-        let texts: Vec<(&str, &[u8])> = named.iter().zip(&files).map(|((name, _), (text, _))| (*name, *text)).collect();
+        let texts: Vec<(&str, &[u8])> = unit.iter().zip(&files).map(|((name, _), (text, _))| (*name, *text)).collect();
         let entered = unit_cycles::entered(&texts, &options).into_iter().map(Vec::from_iter);
-        let bytes = named.iter().map(|(_, bytes)| bytes.to_vec());
+        let bytes = unit.iter().map(|(_, bytes)| bytes.to_vec());
         self.entered = bytes.zip(entered).filter(|(_, entered)| !entered.is_empty()).collect();
     }
 

@@ -87,7 +87,7 @@ impl UnitText {
 
 fn read<'a>(bytes: &'a [u8], files: &[(&str, &[u8])], by_name: &BTreeMap<&str, Vec<usize>>) -> File<'a> {
     let Lexed { directives, .. } = lex(bytes, 0..bytes.len(), false);
-    let included = |span: &Range<usize>| {
+    let target = |span: &Range<usize>| {
         let (name, _) = header::included(&bytes[span.clone()])?;
         let mut name = std::str::from_utf8(name).ok()?;
         while let Some(rest) = name.strip_prefix("./").or_else(|| name.strip_prefix("../")) {
@@ -99,7 +99,7 @@ fn read<'a>(bytes: &'a [u8], files: &[(&str, &[u8])], by_name: &BTreeMap<&str, V
     };
     let arms = condition::arms(&directives);
     let others = directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Other && arm.live);
-    let includes = others.filter_map(|(directive, _)| Some((directive.span.end, included(&directive.span)?))).collect();
+    let includes = others.filter_map(|(directive, _)| Some((directive.span.end, target(&directive.span)?))).collect();
     let has_guard = directives
         .first()
         .is_some_and(|first| matches!(first.line, Line::If(_)) && bytes[first.span.clone()].windows(6).any(|word| word == b"ifndef"));

@@ -107,12 +107,11 @@ fn order<'a>(named: &BTreeMap<&'a [u8], BTreeSet<&'a [u8]>>) -> Vec<&'a [u8]> {
         }
         let mut work = vec![(*root, named[root].iter())];
         while let Some((name, rest)) = work.last_mut() {
-            match rest.find(|next| seen.insert(next)) {
-                Some(next) => work.push((next, named[next].iter())),
-                None => {
-                    order.push(*name);
-                    work.pop();
-                }
+            if let Some(next) = rest.find(|next| seen.insert(next)) {
+                work.push((next, named[next].iter()));
+            } else {
+                order.push(*name);
+                work.pop();
             }
         }
     }

@@ -41,10 +41,10 @@ impl Planner<'_> {
         let (fragment, source) = (known.fragment, self.input.source);
         let mut words: BTreeMap<&[u8], BTreeMap<&[u8], u64>> = BTreeMap::new();
         let times = |at: usize, callee: usize| {
-            let macro_ = fragment.text(source, at);
+            let used = fragment.text(source, at);
             let name = known.functions.get(callee).and_then(|function| function.name).map(|name| fragment.text(source, name));
-            let Some(name) = name.filter(|_| at > 0 && self.input.macros.is_own(macro_)) else { return 1 };
-            let brought = words.entry(macro_).or_insert_with(|| self.expansion.words_of(macro_));
+            let Some(name) = name.filter(|_| at > 0 && self.input.macros.is_own(used)) else { return 1 };
+            let brought = words.entry(used).or_insert_with(|| self.expansion.words_of(used));
             brought.get(name).copied().unwrap_or(1)
         };
         for index in call_chain::checked(&links, calls, times) {
@@ -63,6 +63,7 @@ impl Planner<'_> {
 }
 
 /// The work of a body's activations between two checks, each with its owner and the place of its name.
+#[expect(clippy::too_many_arguments, reason = "the work of a body is made of all that is known of it")]
 pub(super) fn links(
     options: &Options,
     facts: &FileFacts,
