@@ -64,18 +64,9 @@ impl CallGraph {
         let call_operators = call_operators(fragment, functions);
         let lists: Vec<Option<(usize, usize)>> = functions.iter().map(|function| list(fragment, function)).collect();
         let takes: Vec<Arity> = lists.iter().map(|list| parameters(source, fragment, *list)).collect();
-        let vectors = Vectors::new(source, fragment, macros);
-        let typed = functions
-            .iter()
-            .zip(&lists)
-            .map(|(function, list)| list.map(|list| Parameters::read(source, fragment, macros, &vectors, function, list)));
-        let typed: Vec<Parameters> = typed.map(Option::unwrap_or_default).collect();
+        let typed = typed(source, fragment, functions, macros, &lists);
         let (by_name, groups) = grouped(&all_by_name, &takes, functions.len() + 1);
-        let made: BTreeSet<&[u8]> = all_by_name
-            .iter()
-            .filter(|(_, named)| named.iter().any(|index| function::is_called_by_no_name(source, fragment, functions[*index])))
-            .map(|(name, _)| *name)
-            .collect();
+        let made = made(source, fragment, functions, &all_by_name);
         let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
         let mut whole: BTreeMap<&[u8], bool> = BTreeMap::new();
         let pointers = functions.len();
@@ -114,16 +105,14 @@ impl CallGraph {
                     let arguments =
                         list.map_or_else(Vec::new, |(open, close)| typed[index].classify(source, fragment, macros, open, close));
                     let of_class = class::of_call(source, fragment, macros, function.head, at);
-                    let named = class::class_of_call(fragment, function, at).map(|name| fragment.text(source, name));
-                    let named =
-                        named.filter(|name| *whole.entry(name).or_insert_with(|| class::has_no_base(source, fragment, macros, name)));
+                    let mut is_whole =
+                        |name: &&'a [u8]| *whole.entry(name).or_insert_with(|| class::has_no_base(source, fragment, macros, name));
+                    let named = class::class_of_call(fragment, function, at).map(|name| fragment.text(source, name)).filter(&mut is_whole);
                     let fits = |callee: &&usize| {
                         if let Some(group) = callee.checked_sub(functions.len() + 1) {
-                            let takes: Arity = groups[group].0;
-                            return gives.0 <= takes.1 && gives.1 >= takes.0;
+                            return may_meet(gives, groups[group].0);
                         }
-                        gives.0 <= takes[**callee].1
-                            && gives.1 >= takes[**callee].0
+                        may_meet(gives, takes[**callee])
                             && typed[**callee].take(&arguments)
                             && of_class.is_none_or(|of| class::holds(source, fragment, of, functions[**callee]))
                             && named.is_none_or(|of| class::may_hold(source, fragment, of, functions[**callee]))
@@ -355,6 +344,30 @@ fn by_name<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function]) -
         }
     }
     by_name
+}
+
+/// The parameters of each function, whose lists are given.
+fn typed<'a>(
+    source: &'a [u8],
+    fragment: &Fragment,
+    functions: &[&Function],
+    macros: &Macros,
+    lists: &[Option<(usize, usize)>],
+) -> Vec<Parameters<'a>> {
+    let vectors = Vectors::new(source, fragment, macros);
+    let read = |function: &Function, list: Option<_>| list.map(|list| Parameters::read(source, fragment, macros, &vectors, function, list));
+    functions.iter().zip(lists).map(|(function, list)| read(function, *list).unwrap_or_default()).collect()
+}
+
+/// Names that a variable of their type calls.
+fn made<'a>(source: &[u8], fragment: &Fragment, functions: &[&Function], by_name: &BTreeMap<&'a [u8], Vec<usize>>) -> BTreeSet<&'a [u8]> {
+    let is_made = |named: &[usize]| named.iter().any(|index| function::is_called_by_no_name(source, fragment, functions[*index]));
+    by_name.iter().filter(|(_, named)| is_made(named)).map(|(name, _)| *name).collect()
+}
+
+/// Whether a list of arguments may be as long as one of parameters.
+fn may_meet(gives: Arity, takes: Arity) -> bool {
+    gives.0 <= takes.1 && gives.1 >= takes.0
 }
 
 /// Overloads of one name that take the same number of arguments.
