@@ -6,7 +6,7 @@ use super::report::{Style, status_of};
 use super::status::Status;
 use super::{listing, output};
 use cuinstr::diagnostic::{Code, Diagnostic, Severity};
-use cuinstr::launcher::harmless::harmless_headers;
+use cuinstr::launcher::harmless::{beside, harmless_headers};
 use cuinstr::options::Options;
 use cuinstr::project::config::{Config, Used, slashes};
 use cuinstr::project::include::edited;
@@ -134,6 +134,7 @@ impl Job<'_> {
 
     /// Headers are read only where one would be told of.
     fn rewrite_source(&self, bytes: &[u8], mut options: Options) -> Rewrite {
+        options.beside = beside(&self.input, bytes);
         let first = rewrite(bytes, &options);
         if first.diagnostics.iter().all(|diagnostic| diagnostic.code != Code::HeaderNotRewritten) {
             return first;

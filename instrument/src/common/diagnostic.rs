@@ -79,6 +79,8 @@ codes! {
         "A macro has the name of a word of the language, as in\n\n    #define for if (0) ; else for\n\nSo the text does not tell what is a loop. Loops by that word get the plainest poll. Where the macro takes a word that inserted text needs (`int`, `bool`), the file is refused.\n\nRename the macro.";
     CalleeElsewhere "CI018" Warning "a function is in another file",
         "The PTX calls a function whose body it does not hold. Loops in it are polled only if the file that holds it is instrumented, too. The caller polls where it begins if the callee may lead back to it.\n\nInstrument the PTX of all units that are linked together.";
+    CompilerLoop "CI019" Warning "a loop that the compiler makes is not polled",
+        "The compiler makes loops of its own: `new T[n]` and `delete[]` go from object to object, `memcpy` and `memset` from byte to byte, and an array's initial values from element to element. The text has no loop there, so no poll can stand in it. Where the count is no small constant, nothing bounds the time between two polls.\n\nWrite the loop out, so that it gets a poll:\n\n    for (size_t i = 0; i < n; ++i) to[i] = from[i];\n\nor accept it with\n\n    // cuinstr: allow(CI019) reason";
     LeaveUndefined "CI020" Note "threads do not leave here",
         "The function uses hardware for which CUDA does not define what happens when a thread leaves in the middle: bulk or tensor copies, `wgmma`, `tcgen05`, `setmaxnreg`, cluster peers' shared memory. Its polls trap as everywhere; under `leave` they publish that the launch must stop and go on, and the launch falls to the next tier.";
     BarrierNotChecked "CI021" Note "after this barrier the flag is not checked",

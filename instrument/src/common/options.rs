@@ -241,6 +241,8 @@ pub struct Options {
     pub in_unit: bool,
     /// Paths of further files that are rewritten, as they may be named in `#include`.
     pub rewritten_too: Vec<String>,
+    /// Quoted includes, by their names as they are spelled, that lie beside the file: these are none of the system's.
+    pub beside: Vec<String>,
     /// Quoted includes, by their names as they are spelled, whose headers need no polls.
     pub harmless_headers: Vec<String>,
     /// Names that device code in other files of the translation unit uses: functions of these names are device code, marked or not.

@@ -30,10 +30,12 @@ pub fn harmless_headers(source: &Input, bytes: &[u8], options: &Options) -> Vec<
         }
     }
     let mut names = UnitNames::default();
-    let texts: Vec<&[u8]> = headers.values().map(|(bytes, _)| &**bytes).chain([bytes]).collect();
+    let read: Vec<(String, &[u8])> = headers.iter().map(|(path, (bytes, _))| (path.to_string_lossy().into_owned(), &**bytes)).collect();
+    let texts: Vec<(&str, &[u8])> = read.iter().map(|(name, bytes)| (&**name, *bytes)).chain([("", bytes)]).collect();
     names.learn(&texts, &[], &[], options);
     let is_harmless = |bytes: &[u8], inner: &Found| {
-        let mut options = Options { harmless_headers: spelled(inner.iter()), ..options.clone() };
+        let beside = spelled(inner.iter());
+        let mut options = Options { harmless_headers: beside.clone(), beside, ..options.clone() };
         names.tell(bytes, &mut options);
         // So that it is told of headers of its own that are not found.
         options.in_unit = false;
@@ -50,6 +52,12 @@ pub fn harmless_headers(source: &Input, bytes: &[u8], options: &Options) -> Vec<
         }
     }
     spelled(own.iter().filter(|(_, path)| harmless.contains(path)))
+}
+
+/// Names of the quoted includes that lie beside the source, as they are spelled.
+#[must_use]
+pub fn beside(source: &Input, bytes: &[u8]) -> Vec<String> {
+    source.folder().map_or_else(Vec::new, |folder| spelled(found(&folder, bytes).iter()))
 }
 
 fn spelled<'a>(found: impl Iterator<Item = &'a (String, PathBuf)>) -> Vec<String> {

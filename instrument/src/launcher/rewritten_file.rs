@@ -83,7 +83,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Learns what the unit's files say of names ([`UnitNames::learn`]).
-    pub(super) fn learn(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], defined: &[u8]) {
+    pub(super) fn learn(&mut self, files: &[(&str, &[u8])], foreign: &[Vec<u8>], defined: &[u8]) {
         self.names.learn(files, foreign, defined, &self.settings.options());
     }
 
@@ -222,6 +222,9 @@ fn left_as_it_is(bytes: &[u8], options: &Options, diagnostics: &mut Vec<Diagnost
     let is_unbalanced = diagnostics.iter().any(|diagnostic| diagnostic.code == Code::Unbalanced);
     let may_be_device_code = has(b"__global__") || has(b"__device__") || (is_unbalanced && repeats_or_marks(bytes, options));
     diagnostics.retain(|diagnostic| may_be_device_code && !matches!(diagnostic.code, Code::Empty | Code::NotCuda));
+    if options.strict && diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        return false;
+    }
     for diagnostic in diagnostics.iter_mut() {
         diagnostic.severity = diagnostic.severity.min(Severity::Warning);
         diagnostic.message.push_str("; the file is compiled as it is");
@@ -275,6 +278,9 @@ mod tests {
         for source in ["for (;;) { while (*p) { }\n", "CUDA_GLOBAL void f() { if OPEN *p) { } }\n"] {
             assert!(made(source, &settings).facts.said.contains("warning[CI005]"), "{source}");
         }
+        let strict = made("namespace a {\n__device__ void f() { while (1) {} }\n", &Settings { strict: true, ..Settings::default() }).facts;
+        assert!(strict.refused && strict.said.contains("error[CI005]"), "{strict:?}");
+        assert!(!made("namespace a {\n", &Settings { strict: true, ..Settings::default() }).facts.refused);
         let ours = made("__device__ int __cuinstr_x;\n", &settings).facts;
         assert!(ours.refused && ours.said.contains("error[CI004]"), "{ours:?}");
         let gap = "__global__ void f() { asm(\"L: bra L;\"); }\n";
@@ -289,7 +295,7 @@ mod tests {
         let source = b"__global__ void k(int *p, int n) { for (int i = 0; i < n; ++i) p[i * WIDTH] = HEIGHT; }\n";
         let strips = |header: &[u8], defined: &[u8]| {
             let mut maker = Maker::new(&settings, Cache::new(folder.path()));
-            maker.learn(&[source, header], &[], defined);
+            maker.learn(&[("a.cu", source), ("b.cuh", header)], &[], defined);
             let file = maker.make(&folder.path().join("a.cu"), source, &[], false).expect("a file");
             String::from_utf8(file.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_below<")
         };
@@ -300,12 +306,35 @@ mod tests {
     }
 
     #[test]
+    fn a_function_of_the_users_is_none_of_cudas_of_that_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = Settings::default();
+        let is_left_alone = |header: &[u8], called: &str| {
+            let source = format!(
+                "#define LEAST(a, b) (fmaxf(a, b) + 1)\n__global__ void k(float *p) {{ for (int i = 0; i < 16; ++i) p[0] = {called}; }}\n"
+            );
+            let mut maker = Maker::new(&settings, Cache::new(folder.path()));
+            maker.learn(&[("a.cu", source.as_bytes()), ("b.cuh", header)], &[], b"");
+            let file = maker.make(&folder.path().join("a.cu"), source.as_bytes(), &[], false).expect("a file");
+            !String::from_utf8(file.text.expect("it is rewritten")).expect("it is text").contains("__cuinstr_left =")
+        };
+        for called in ["fmaxf(i, p[0])", "LEAST(i, p[0])"] {
+            assert!(is_left_alone(b"__device__ float other(int &i, float f);\n", called), "{called}");
+            for header in
+                ["__device__ float fmaxf(int &i, float f) { --i; return f; }\n", "extern __device__ float fmaxf(int &i, float f);\n"]
+            {
+                assert!(!is_left_alone(header.as_bytes(), called), "{called}: {header}");
+            }
+        }
+    }
+
+    #[test]
     fn a_header_of_one_call_is_not_taken_for_that_of_a_call_with_other_options() {
         let folder = tempfile::tempdir().expect("a folder");
         let header = b"__device__ void f(int *p) { while (*p) ; }\n";
         let made = |settings: &Settings, names: &[&[u8]]| {
             let mut maker = Maker::new(settings, Cache::new(folder.path()));
-            maker.learn(&[&[header, names.concat().as_slice()].concat()], &[], b"");
+            maker.learn(&[("a.cuh", &[header, names.concat().as_slice()].concat())], &[], b"");
             maker.make(&folder.path().join("a.cuh"), header, &[], true).expect("a file").text
         };
         let default = Settings::default();
@@ -340,7 +369,7 @@ mod tests {
         let header = b"ODD_COUNT count(int n) { while (n--) ; return n; }\nint steps(int n) { for (;;) if (n--) return n; }\n";
         let polls = |source: &[u8], foreign: &[Vec<u8>], defined: &[u8]| {
             let mut maker = Maker::new(&settings, Cache::new(folder.path()));
-            maker.learn(&[source, header], foreign, defined);
+            maker.learn(&[("a.cu", source), ("a.cuh", header)], foreign, defined);
             let file = maker.make(&folder.path().join("a.cuh"), header, &[], false).expect("a file");
             String::from_utf8_lossy(&file.text.unwrap_or_default()).matches("__cuinstr_left =").count()
         };

@@ -32,10 +32,9 @@ pub(super) struct UnitNames {
 impl UnitNames {
     /// Learns from the macros of the unit's files. Which mark functions, so that a function is known by a macro of
     /// another file? Which open no loop? Which stand for values? `defined` holds what the command line defines, as
-    /// text. `foreign` files stay as they are, and only their macros count.
-    pub(super) fn learn(&mut self, files: &[&[u8]], foreign: &[Vec<u8>], defined: &[u8], options: &Options) {
-        let all_bytes = files;
-        let joined: Vec<_> = files.iter().map(|bytes| splice::join(bytes)).collect();
+    /// text. `foreign` files stay as they are, and only their macros count. Files have the names that others include them by.
+    pub(super) fn learn(&mut self, unit: &[(&str, &[u8])], foreign: &[Vec<u8>], defined: &[u8], options: &Options) {
+        let joined: Vec<_> = unit.iter().map(|(_, bytes)| splice::join(bytes)).collect();
         let files: Vec<(&[u8], Lexed)> = joined.iter().map(|joined| read(&joined.text)).collect();
         let command_line = lex(defined, 0..defined.len(), false);
         let words: BTreeSet<&[u8]> = files.iter().flat_map(|(bytes, _)| bytes.split(|byte| !is_name_byte(*byte))).collect();
@@ -70,11 +69,10 @@ impl UnitNames {
             value_macros: self.value_macros.clone(),
             ..options.clone()
         };
-        // One that no brackets can be matched in is compiled as it is.
-        let whole = files.iter().zip(all_bytes).filter(|((_, lexed), _)| Fragment::of_file(lexed).is_ok());
-        let (texts, bytes): (Vec<&[u8]>, Vec<&[u8]>) = whole.map(|((text, _), bytes)| (*text, *bytes)).unzip();
-        let entered = unit_cycles::entered(&texts, &options);
-        self.entered = bytes.into_iter().map(<[u8]>::to_vec).zip(entered).filter(|(_, entered)| !entered.is_empty()).collect();
+        let texts: Vec<(&str, &[u8])> = unit.iter().zip(&files).map(|((name, _), (text, _))| (*name, *text)).collect();
+        let entered = unit_cycles::entered(&texts, &options).into_iter().map(Vec::from_iter);
+        let bytes = unit.iter().map(|(_, bytes)| bytes.to_vec());
+        self.entered = bytes.zip(entered).filter(|(_, entered)| !entered.is_empty()).collect();
     }
 
     /// Learns which names device code of any file uses that another file gives to a function without a mark.

@@ -11,6 +11,8 @@ pub(crate) mod syntax;
 mod tests;
 #[cfg(feature = "launcher")]
 pub(crate) mod unit_cycles;
+#[cfg(feature = "launcher")]
+mod unit_text;
 
 use crate::common::diagnostic::{Code, Diagnostic, Severity};
 use crate::common::edit::{self, Edit};

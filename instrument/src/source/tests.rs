@@ -126,3 +126,48 @@ fn a_nest_stands_twice_only_if_each_of_its_tokens_may() {
         assert!(!stands_twice(body), "{body}");
     }
 }
+
+/// The titles of texts that get the code, and of those that don't.
+fn told(file: &'static str, code: Code) -> (Vec<&'static str>, Vec<&'static str>) {
+    let options = Options { path: "a.cu".to_owned(), ..Options::default() };
+    let is_told = |text: &str| rewrite(text.as_bytes(), &options).diagnostics.iter().any(|diagnostic| diagnostic.code == code);
+    let (told, silent): (Vec<_>, Vec<_>) = texts(file).partition(|(_, text)| is_told(text));
+    let titles = |texts: Vec<(&'static str, &'static str)>| texts.into_iter().map(|(title, _)| title).collect();
+    (titles(told), titles(silent))
+}
+
+#[test]
+fn loops_that_the_compiler_makes_are_told() {
+    let (_, silent) = told(include_str!("../../../tests/data/attacks/compiler_loops.txt"), Code::CompilerLoop);
+    assert!(silent.is_empty(), "{silent:#?}");
+    let (told, _) = told(include_str!("../../../tests/data/attacks/no_compiler_loops.txt"), Code::CompilerLoop);
+    assert!(told.is_empty(), "{told:#?}");
+}
+
+/// The titles of texts in which a function checks where it begins, and of the others.
+fn checked(file: &'static str) -> (Vec<&'static str>, Vec<&'static str>) {
+    let options = Options { path: "a.cu".to_owned(), ..Options::default() };
+    let is_checked = |text: &str| {
+        let is_check = |site: &crate::site::Site| site.kind == crate::site::Kind::Recursion && site.form != crate::site::Form::None;
+        rewrite(text.as_bytes(), &options).sites.sites.iter().any(is_check)
+    };
+    let (checked, others): (Vec<_>, Vec<_>) = texts(file).partition(|(_, text)| is_checked(text));
+    let titles = |texts: Vec<(&'static str, &'static str)>| texts.into_iter().map(|(title, _)| title).collect();
+    (titles(checked), titles(others))
+}
+
+#[test]
+fn calls_that_multiply_out_of_sight_check() {
+    let (_, others) = checked(include_str!("../../../tests/data/attacks/multiplied_calls.txt"));
+    assert!(others.is_empty(), "{others:#?}");
+    let (checked, _) = checked(include_str!("../../../tests/data/attacks/few_calls.txt"));
+    assert!(checked.is_empty(), "{checked:#?}");
+}
+
+#[test]
+fn functions_that_macros_make_poll_if_they_lead_back() {
+    let (_, others) = checked(include_str!("../../../tests/data/attacks/made_functions.txt"));
+    assert!(others.is_empty(), "{others:#?}");
+    let plain = "#define DEF(name) __device__ int name(int n) { return twice(n) + 1; }\n__device__ int twice(int n) { return 2 * n; }\nDEF(once)\n__global__ void k(int *p) { *p = once(*p) + twice(*p); }\n";
+    assert!(polled_calls(plain).1.is_empty());
+}

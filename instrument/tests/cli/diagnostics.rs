@@ -230,3 +230,18 @@ fn limits_and_polls_change_the_output() {
     }
     assert_eq!(project.run("k.cu -o - --polls amortised --poll-gap 20us --at-exit check").exits(0).stdout, plain, "these are the defaults");
 }
+
+#[test]
+fn a_header_of_the_users_is_none_of_the_systems_of_that_name() {
+    let device = "__device__ void part(volatile int *p) { while (*p) { } }\n";
+    for (name, is_told) in [("math.h", true), ("vector", true), ("cuda_runtime.h", true), ("my_kernels", true), ("limits.h", false)] {
+        let source = format!("#include \"{name}\"\n__global__ void k(volatile int *p) {{ while (*p) {{ }} }}\n");
+        let files = [("k.cu", &*source), (if is_told { name } else { "other.h" }, device)];
+        let run = Project::new(&files).run("k.cu -o out.cu");
+        assert_eq!(run.stderr.contains("warning[CI016]"), is_told, "{name}: {}", run.stderr);
+    }
+    for name in ["no_such_header", "thrust_like"] {
+        let source = format!("#include <{name}>\n__global__ void k(volatile int *p) {{ while (*p) {{ }} }}\n");
+        Project::new(&[("k.cu", &*source)]).run("k.cu -o out.cu").says("warning[CI016]");
+    }
+}

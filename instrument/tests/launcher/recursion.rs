@@ -208,3 +208,21 @@ fn a_cycle_through_several_files_is_polled() {
         }
     }
 }
+
+#[test]
+fn a_cycle_through_a_piece_of_a_function_is_polled() {
+    let nvcc = nvcc();
+    let next = "n % 2 ? 3 * n + 1 : n / 2";
+    let f = format!("__device__ int g(int n);\nstatic __device__ __noinline__ int f(int n) {{ return n > 3 ? g({next}) + 1 : n; }}\n");
+    let rest = "__device__ __noinline__ int g(int n) {\n#include \"piece.inc\"\n}\n__global__ void k(int* o) { o[0] = f(o[1]); }\n";
+    let in_source = format!("{f}{rest}");
+    let in_header = format!("#include \"one.h\"\n{rest}");
+    // The second piece ends what another file begins, and begins what that ends.
+    for piece in [format!("return n > 3 ? f({next}) : n;\n"), format!("return n > 3 ? f({next}) : n; }}\nnamespace inner {{\n")] {
+        for source in [&in_source, &in_header] {
+            let project = Project::new(&[("a.cu", source), ("one.h", &f), ("piece.inc", &piece)]);
+            expect(project.command(BINARY).arg(&nvcc).args(["-arch=sm_90", "-ptx", "a.cu", "-o", "a.ptx"]), 0);
+            expect(project.command(BINARY).args(["verify", "a.ptx"]), 0);
+        }
+    }
+}

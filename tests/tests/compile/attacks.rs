@@ -176,11 +176,28 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
         let standard = format!("-std={standard}");
         checks.add(format!("attacks: recursion: {name}"), move |tools| check(tools, "attack.cu", text.into(), &standard, Proved));
     }
+    let made = texts(include_str!("../../data/attacks/made_functions.txt"));
+    for (title, text) in made {
+        checks.add(format!("attacks: functions of macros: {title}"), move |tools| {
+            check(tools, "attack.cu", text.into(), "-std=c++17", Proved)
+        });
+    }
+    // The first two make tens of thousands of calls each, which takes nvcc minutes.
+    let multiplied = texts(include_str!("../../data/attacks/multiplied_calls.txt")).skip(2);
+    for (title, text) in multiplied {
+        checks.add(format!("attacks: calls that multiply: {title}"), move |tools| {
+            check(tools, "attack.cu", text.into(), "-std=c++17", Proved)
+        });
+    }
 }
 
 /// Recursion without a call's syntax: titles with standards, and texts. Each is rewritten by a test of the library.
 fn implicit_calls() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let file = include_str!("../../data/attacks/implicit_calls.txt");
+    texts(include_str!("../../data/attacks/implicit_calls.txt"))
+}
+
+/// The titles and texts of a file.
+fn texts(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     file.split("\n//@ ").skip(1).map(|text| text.split_once('\n').expect("a title and a text"))
 }
 

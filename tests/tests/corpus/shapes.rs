@@ -206,8 +206,8 @@ fn jumps_and_calls_that_repeat_are_sites() {
         ),
         row(
             "members of instances that count up, or down",
-            "template <template <int> class F, int end, int current = 0> struct up {\n    template <class... A> static __device__ void run(A&&... a) { F<current>::go(a...); up<F, end, current + 1>::run(a...); }\n};\ntemplate <template <int> class F, int end> struct up<F, end, end> {\n    template <class... A> static __device__ void run(A...) {}\n};\ntemplate <size_t N> struct down final {\n    static __device__ int run(int n) { return down<N - 1>::run(n) + down<N - 1>::run(n + 1); }\n};\n",
-            &["2 recursion none", "8 recursion none"],
+            "template <template <int> class F, int end, int current = 0> struct up {\n    template <class... A> static __device__ void run(A&&... a) { F<current>::go(a...); up<F, end, current + 1>::run(a...); }\n};\ntemplate <template <int> class F, int end> struct up<F, end, end> {\n    template <class... A> static __device__ void run(A...) {}\n};\ntemplate <size_t N> struct down final {\n    static __device__ int run(int n) { return down<N - 1>::run(n) + n; }\n};\ntemplate <size_t N> struct tree {\n    static __device__ int run(int n) { return tree<N - 1>::run(n) + tree<N - 1>::run(n + 1); }\n};\n",
+            &["2 recursion none", "8 recursion none", "11 recursion each"],
         ),
         row(
             "members of instances that may come by again",

@@ -202,8 +202,11 @@ impl<'a> Builder<'a> {
         while let Some(place) = self.queue.pop() {
             self.read(&place, true);
         }
-        let own: Vec<&[u8]> = self.found.iter().filter(|file| !self.plan.is_system(&file.target)).map(|file| &file.bytes[..]).collect();
-        maker.learn(&own, &self.foreign.texts, &call.definitions());
+        let own = self.found.iter().filter(|file| !self.plan.is_system(&file.target));
+        let named: Vec<(String, &[u8])> = own.map(|file| (file.target.to_string_lossy().into_owned(), &file.bytes[..])).collect();
+        let own: Vec<&[u8]> = named.iter().map(|(_, bytes)| *bytes).collect();
+        let named: Vec<(&str, &[u8])> = named.iter().map(|(name, bytes)| (&**name, *bytes)).collect();
+        maker.learn(&named, &self.foreign.texts, &call.definitions());
         maker.give(&own, &self.foreign.texts, call.given());
         for file in std::mem::take(&mut self.found) {
             self.make(file, &mut maker)?;

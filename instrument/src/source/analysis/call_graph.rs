@@ -21,10 +21,12 @@ use std::ops::Range;
 /// Calls between functions, by their index in the order of their bodies.
 ///
 /// One more node stands for all pointers to functions: a call through one leads there, and from there to each function that is named without being
-/// called.
+/// called. Further ones stand for many overloads each, since all calls of a name lead to all of these.
 #[derive(Debug, Default)]
 pub(crate) struct CallGraph {
     callees: Vec<Vec<Call>>,
+    /// Nodes that stand for overloads.
+    overloads: Range<usize>,
     /// How many nodes are functions.
     functions: usize,
     /// Calls without a name, of all nodes; further nodes stand for what variables hold, for any class, and for each class.
@@ -44,6 +46,9 @@ pub(crate) struct Call {
 /// Most tokens of a list of template arguments that are read.
 const MOST_TEMPLATE_ARGUMENTS: usize = 64;
 
+/// Most overloads with the same number of parameters that are told apart.
+const MOST_OVERLOADS: usize = 64;
+
 /// How many arguments a list may have: fewest and most. Commas in template arguments make the two differ.
 type Arity = (usize, usize);
 
@@ -55,16 +60,13 @@ impl CallGraph {
         macros: &Macros<'a>,
         declared: Types<'a>,
     ) -> Self {
-        let by_name = by_name(source, fragment, functions);
+        let all_by_name = by_name(source, fragment, functions);
         let call_operators = call_operators(fragment, functions);
         let lists: Vec<Option<(usize, usize)>> = functions.iter().map(|function| list(fragment, function)).collect();
         let takes: Vec<Arity> = lists.iter().map(|list| parameters(source, fragment, *list)).collect();
-        let vectors = Vectors::new(source, fragment, macros);
-        let typed = functions
-            .iter()
-            .zip(&lists)
-            .map(|(function, list)| list.map(|list| Parameters::read(source, fragment, macros, &vectors, function, list)));
-        let typed: Vec<Parameters> = typed.map(Option::unwrap_or_default).collect();
+        let typed = typed(source, fragment, functions, macros, &lists);
+        let (by_name, groups) = grouped(&all_by_name, &takes, functions.len() + 1);
+        let made = made(source, fragment, functions, &all_by_name);
         let mut behind_macros: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
         let mut whole: BTreeMap<&[u8], bool> = BTreeMap::new();
         let pointers = functions.len();
@@ -99,17 +101,18 @@ impl CallGraph {
                     if is_data(source, fragment, macros, at) {
                         continue;
                     }
-                    let made = || candidates.iter().any(|callee| function::is_called_by_no_name(source, fragment, functions[*callee]));
-                    let Some((gives, list)) = given(fragment, at, function.close, made) else { continue };
+                    let Some((gives, list)) = given(fragment, at, function.close, || made.contains(name)) else { continue };
                     let arguments =
                         list.map_or_else(Vec::new, |(open, close)| typed[index].classify(source, fragment, macros, open, close));
                     let of_class = class::of_call(source, fragment, macros, function.head, at);
-                    let named = class::class_of_call(fragment, function, at).map(|name| fragment.text(source, name));
-                    let named =
-                        named.filter(|name| *whole.entry(name).or_insert_with(|| class::has_no_base(source, fragment, macros, name)));
+                    let mut is_whole =
+                        |name: &&'a [u8]| *whole.entry(name).or_insert_with(|| class::has_no_base(source, fragment, macros, name));
+                    let named = class::class_of_call(fragment, function, at).map(|name| fragment.text(source, name)).filter(&mut is_whole);
                     let fits = |callee: &&usize| {
-                        gives.0 <= takes[**callee].1
-                            && gives.1 >= takes[**callee].0
+                        if let Some(group) = callee.checked_sub(functions.len() + 1) {
+                            return may_meet(gives, groups[group].0);
+                        }
+                        may_meet(gives, takes[**callee])
                             && typed[**callee].take(&arguments)
                             && of_class.is_none_or(|of| class::holds(source, fragment, of, functions[**callee]))
                             && named.is_none_or(|of| class::may_hold(source, fragment, of, functions[**callee]))
@@ -123,20 +126,26 @@ impl CallGraph {
             callees.extend(pasted.into_iter().map(|(callee, at)| Call { callee, at }));
         }
         callees.push(addressed.into_iter().map(|callee| Call { callee, at: 0 }).collect());
+        let overloads = callees.len()..callees.len() + groups.len();
+        callees.extend(groups.into_iter().map(|(_, members)| members.into_iter().map(|callee| Call { callee, at: 0 }).collect()));
         let (implicit, lambdas) = implicit_edges::all(source, fragment, functions, macros, declared, &by_name, &callees);
         callees.resize(implicit.len(), Vec::new());
-        Self { callees, functions: functions.len(), implicit, lambdas }
+        Self { callees, overloads, functions: functions.len(), implicit, lambdas }
     }
 
     /// Functions that lie on a cycle of calls, by the cycles' components, each with the calls between its functions. Left out are calls that only
     /// objects make of classes which templates may be instantiated with.
     pub(crate) fn cycles(&self) -> Vec<BTreeMap<usize, Vec<Call>>> {
+        components(&self.edges(), self.functions)
+    }
+
+    /// The calls of all nodes, but for these.
+    pub(crate) fn edges(&self) -> Vec<Vec<Call>> {
         let edges = |node: usize| {
             let implicit = self.implicit[node].iter().filter(|edge| edge.unless_numbers.is_none()).map(|edge| edge.call);
             self.callees[node].iter().copied().chain(implicit).collect::<Vec<Call>>()
         };
-        let edges: Vec<Vec<Call>> = (0..self.callees.len()).map(edges).collect();
-        components(&edges, self.functions)
+        (0..self.callees.len()).map(edges).collect()
     }
 
     /// Functions that may lie on a further cycle, which passes none of `polled`: each with the operands of its calls on it. If all of them are numbers, it
@@ -172,6 +181,16 @@ impl CallGraph {
         };
         let edges: Vec<Vec<Call>> = (0..self.callees.len()).map(edges).collect();
         components(&edges, self.functions)
+    }
+
+    /// The overloads that a callee stands for, if it stands for many.
+    pub(crate) fn overloads(&self, callee: usize) -> Option<impl Iterator<Item = usize>> {
+        self.overloads.contains(&callee).then(|| self.callees[callee].iter().map(|call| call.callee))
+    }
+
+    /// The nodes that stand for overloads.
+    pub(crate) fn overload_nodes(&self) -> Range<usize> {
+        self.overloads.clone()
     }
 
     /// The calls of the function.
@@ -214,7 +233,7 @@ fn arguments_in_head(fragment: &Fragment, function: &Function) -> Vec<Range<usiz
 
 /// The components of a graph that hold a cycle, each with the calls between its members: of these only the first nodes, which are functions (Tarjan's
 /// algorithm, without recursion: nothing of the user's nests too deep).
-fn components(edges: &[Vec<Call>], functions: usize) -> Vec<BTreeMap<usize, Vec<Call>>> {
+pub(crate) fn components(edges: &[Vec<Call>], functions: usize) -> Vec<BTreeMap<usize, Vec<Call>>> {
     let count = edges.len();
     let (mut index, mut low) = (vec![usize::MAX; count], vec![0; count]);
     let (mut on_stack, mut stack) = (vec![false; count], Vec::new());
@@ -325,6 +344,57 @@ fn by_name<'a>(source: &'a [u8], fragment: &Fragment, functions: &[&Function]) -
         }
     }
     by_name
+}
+
+/// The parameters of each function, whose lists are given.
+fn typed<'a>(
+    source: &'a [u8],
+    fragment: &Fragment,
+    functions: &[&Function],
+    macros: &Macros,
+    lists: &[Option<(usize, usize)>],
+) -> Vec<Parameters<'a>> {
+    let vectors = Vectors::new(source, fragment, macros);
+    let read = |function: &Function, list: Option<_>| list.map(|list| Parameters::read(source, fragment, macros, &vectors, function, list));
+    functions.iter().zip(lists).map(|(function, list)| read(function, *list).unwrap_or_default()).collect()
+}
+
+/// Names that a variable of their type calls.
+fn made<'a>(source: &[u8], fragment: &Fragment, functions: &[&Function], by_name: &BTreeMap<&'a [u8], Vec<usize>>) -> BTreeSet<&'a [u8]> {
+    let is_made = |named: &[usize]| named.iter().any(|index| function::is_called_by_no_name(source, fragment, functions[*index]));
+    by_name.iter().filter(|(_, named)| is_made(named)).map(|(name, _)| *name).collect()
+}
+
+/// Whether a list of arguments may be as long as one of parameters.
+fn may_meet(gives: Arity, takes: Arity) -> bool {
+    gives.0 <= takes.1 && gives.1 >= takes.0
+}
+
+/// Overloads of one name that take the same number of arguments.
+type Group = (Arity, Vec<usize>);
+
+/// The candidates for each name. Where many functions take the same number of arguments, a node stands for them, the first of which has the number `first`.
+fn grouped<'a>(by_name: &BTreeMap<&'a [u8], Vec<usize>>, takes: &[Arity], first: usize) -> (BTreeMap<&'a [u8], Vec<usize>>, Vec<Group>) {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut found = BTreeMap::new();
+    for (name, named) in by_name {
+        let mut by_arity: BTreeMap<Arity, Vec<usize>> = BTreeMap::new();
+        for index in named {
+            by_arity.entry(takes[*index]).or_default().push(*index);
+        }
+        let mut candidates = Vec::new();
+        for (arity, members) in by_arity {
+            if members.len() > MOST_OVERLOADS {
+                candidates.push(first + groups.len());
+                groups.push((arity, members));
+            } else {
+                candidates.extend(members);
+            }
+        }
+        candidates.sort_unstable();
+        found.insert(*name, candidates);
+    }
+    (found, groups)
 }
 
 /// Functions of the name `operator()`.

@@ -3,6 +3,7 @@
 //! The call graph knows only names, and many functions of one name call one another: an iterator its inner iterator's, a template the instance before it. A
 //! poll in each would be unrolled and inlined by the thousand.
 
+use crate::source::analysis::branch;
 use crate::source::analysis::call_graph::Call;
 use crate::source::syntax::class::{self, MOST_HEAD, is_class, opener};
 use crate::source::syntax::fragment::Fragment;
@@ -24,6 +25,8 @@ pub(crate) enum Descent {
     /// Each call of the cycle names an instance of the template whose number is less, or more, by a constant. What is instantiated is finite, and
     /// none is met again.
     Instances,
+    /// `Instances` or `Deduced`, but one run may make several of the calls: they multiply from level to level.
+    Tree,
     /// Its type is deduced. Each call of the cycle stands in the first `return` that an instance has or in front of it,
     /// and never in a lambda. Such a function can't be called before that statement is compiled, so no cycle of calls
     /// is made of such functions alone: what looks like one calls overloads or other instances.
@@ -40,7 +43,7 @@ impl Descent {
                 Some("its type is deduced before it calls itself: any cycle of calls passes through another function, which polls")
             }
             Self::Instances => Some("each call is of another instance, whose number is one less or one more: compilers end that"),
-            Self::Parts(_) | Self::UnlessNumbers(_) | Self::Unknown => None,
+            Self::Parts(_) | Self::UnlessNumbers(_) | Self::Tree | Self::Unknown => None,
         }
     }
 }
@@ -76,6 +79,8 @@ pub(crate) fn of_cycles(
                 name.is_some()
             })
         });
+        // Calls that one run may make both multiply, level by level, though each leads down.
+        let branches = |index: &usize| branch::may_make_two(source, fragment, functions[*index], &cycle[index]);
         let mut steps: BTreeSet<Option<Step>> = calls().map(|(caller, at)| step(source, fragment, macros, caller, at)).collect();
         let all_instances = steps.len() == 1 && steps.pop_first().flatten().is_some() && is_of_one_name(source, fragment, functions, cycle);
         // A pointer leads anywhere.
@@ -87,6 +92,8 @@ pub(crate) fn of_cycles(
             let descent = if all_parts {
                 let parts = objects.remove(index).unwrap_or_default();
                 Descent::Parts(parts.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+            } else if (all_instances || deduced.contains(index)) && branches(index) {
+                Descent::Tree
             } else if all_instances {
                 Descent::Instances
             } else if deduced.contains(index) {

@@ -1,6 +1,6 @@
 //! The edges of the call graph that no name makes.
 //!
-//! Behind the functions and the node of pointers stand further nodes: what variables hold that are called, all classes, and each class.
+//! Behind the functions and the nodes of pointers and overloads stand further nodes: what variables hold that are called, all classes, and each class.
 
 use crate::source::analysis::call_graph::Call;
 use crate::source::analysis::declared_type::{Type, Types};
@@ -37,7 +37,7 @@ pub(crate) fn all<'a>(
         types.deduce(name, &of);
     }
     let context = Context { source, fragment, macros, types: &types, operators: &operators, functions };
-    let (variables, any) = (functions.len() + 1, functions.len() + 2);
+    let (variables, any) = (named.len(), named.len() + 1);
     let classes: BTreeMap<&[u8], usize> = operators.classes.keys().enumerate().map(|(index, name)| (*name, any + 1 + index)).collect();
     let mut edges: Vec<Vec<ImplicitEdge>> = vec![Vec::new(); any + 1 + classes.len()];
     let plain = |callee: usize, at: usize| ImplicitEdge { call: Call { callee, at }, unless_numbers: None };
@@ -107,7 +107,8 @@ fn initialised<'a>(context: Context<'a, '_>, by_name: &BTreeMap<&[u8], Vec<usize
                 && !is_declared(source, fragment, at)
             {
                 let callees = by_name.get(fragment.text(source, at)).into_iter().flatten();
-                found.extend(callees.filter(|callee| context.functions[**callee].name != Some(at)).map(|callee| (class, *callee)));
+                let is_other = |callee: &&usize| context.functions.get(**callee).is_none_or(|function| function.name != Some(at));
+                found.extend(callees.filter(is_other).map(|callee| (class, *callee)));
             }
             at += 1;
         }

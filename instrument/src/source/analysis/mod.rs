@@ -1,14 +1,17 @@
 //! Facts about loops, expressions and calls. Nothing is decided here, and no text is made.
 
 pub(crate) mod block_share;
+mod branch;
 pub(crate) mod call_graph;
 pub(crate) mod census;
 pub(crate) mod check_elision;
+pub(crate) mod compiler_loop;
 pub(crate) mod constness;
 pub(crate) mod cost;
 pub(crate) mod declared_type;
 pub(crate) mod descent;
 pub(crate) mod element;
+pub(crate) mod expansion;
 pub(crate) mod file_facts;
 pub(crate) mod foldable;
 pub(crate) mod function_scope;
@@ -19,8 +22,10 @@ mod implicit_operand;
 pub(crate) mod induction;
 pub(crate) mod invariant;
 pub(crate) mod lambda_call;
+pub(crate) mod made_function;
 pub(crate) mod operators;
 pub(crate) mod overload;
+pub(crate) mod pack;
 pub(crate) mod pasted_edges;
 pub(crate) mod purity;
 pub(crate) mod shared_memory;

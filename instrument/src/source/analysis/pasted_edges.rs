@@ -1,5 +1,6 @@
 //! The edges of the call graph by names that macros paste together.
 
+use crate::source::analysis::purity;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;
@@ -11,15 +12,15 @@ use std::collections::{BTreeMap, BTreeSet};
 enum Name<'a> {
     /// A use of a macro makes it.
     Use(Parts<'a>),
-    /// It stands in a macro's body: its first and last parts, which may be parameters.
-    Ends(&'a [u8], &'a [u8]),
+    /// It stands in a macro's body: its first and last parts, but for parameters.
+    Ends(Option<&'a [u8]>, Option<&'a [u8]>),
 }
 
 impl Name<'_> {
     fn may_be(&self, name: &[u8]) -> bool {
         match self {
             Self::Use(parts) => parts.make(name),
-            Self::Ends(first, last) => name.starts_with(first) || name.ends_with(last),
+            Self::Ends(first, last) => first.is_none_or(|first| name.starts_with(first)) && last.is_none_or(|last| name.ends_with(last)),
         }
     }
 }
@@ -66,5 +67,7 @@ fn name_of<'a>(source: &'a [u8], fragment: &Fragment, macros: &Macros, pasting: 
     while is_pasted(last + 1) {
         last += 3;
     }
-    (first < last).then(|| Name::Ends(fragment.text(source, first), fragment.text(source, last)))
+    let parameters = fragment.of_macro.as_ref().map_or_else(BTreeSet::new, |name| purity::parameters(source, name.end));
+    let spelled = |at: usize| Some(fragment.text(source, at)).filter(|part| !parameters.contains(part));
+    (first < last).then(|| Name::Ends(spelled(first), spelled(last)))
 }

@@ -79,7 +79,7 @@ fn splits_a_token(text: &[u8]) -> bool {
 }
 
 /// The names between the parentheses that follow a macro's name.
-fn parameters(source: &[u8], at: usize) -> BTreeSet<&[u8]> {
+pub(crate) fn parameters(source: &[u8], at: usize) -> BTreeSet<&[u8]> {
     if source.get(at) != Some(&b'(') {
         return BTreeSet::new();
     }
@@ -285,6 +285,7 @@ fn is_own(facts: &FileFacts, at: usize) -> bool {
     !matches!(at.checked_sub(1).and_then(|index| fragment.kind(index)), Some(Kind::Punct(b'.') | Kind::Arrow | Kind::Scope))
         && !facts.declarations.declares(name)
         && !facts.functions.contains(name)
+        && !facts.others.contains(name)
         && !facts.macros.is_defined(name)
 }
 

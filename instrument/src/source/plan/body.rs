@@ -18,6 +18,7 @@ use crate::source::syntax::scopes::{innermost_scope, innermost_scopes};
 use crate::source::syntax::statement::Body;
 use crate::source::syntax::token::Kind;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 impl Planner<'_> {
     /// Plans one body with everything nested in it.
@@ -25,7 +26,7 @@ impl Planner<'_> {
         let fragment = known.fragment;
         let first = self.plan.insertions.len();
         let owners = self.owners(known, body);
-        let others = self.others.clone();
+        let others = Rc::clone(&self.others);
         let facts = FileFacts {
             source: self.input.source,
             lexed: self.input.lexed,
@@ -38,11 +39,12 @@ impl Planner<'_> {
         };
         let function_scopes = function_scopes(&facts, known, &owners, body);
         let decisions = loop_form::of_loops(self.input.options, &facts, &function_scopes);
-        self.links.extend(entries::links(self.input.options, &facts, known, &owners, body, &decisions, range));
+        self.links.extend(entries::links(self.input.options, &facts, &self.expansion, known, &owners, body, &decisions, range));
         let function = owners[0].function.map(|index| known.functions[index]);
         let is_kernel = function.is_some_and(|function| function.spaces.global);
         let brief = if is_kernel { brief_nest::nests(&function_scopes, &decisions) } else { Vec::new() };
         let elision = if is_kernel { check_elision::of_kernel(&function_scopes[0], &known.functions) } else { Elision::default() };
+        let made = self.compiler_loops_in(&facts, range.0..range.1.min(fragment.len()));
         let exit = function.and_then(|function| last_poll::place(&facts, self.input.options, function, body));
         if !body.bare {
             self.compare(known, &owners, body, range);
@@ -66,6 +68,7 @@ impl Planner<'_> {
         self.plan.diagnostics.extend(census::barriers(self.input.source, fragment, body, range, |scope| owners[scope].name.clone()));
         let scopes = innermost_scopes(fragment, body, range.0..range.1.min(fragment.len()));
         self.words(known, &owners, body, range, &scopes, &mut needs.budget);
+        self.tell_of_compiler_loops(fragment, made, |at| owners[scopes[at - range.0]].clone());
         let first_opening = self.plan.insertions.len();
         self.openings(known, functions, &owners, body, range, &scopes, &needs, exit);
         // The text that opens a body stands first behind its brace.

@@ -5,8 +5,10 @@ use crate::common::options::{Options, Polls};
 use crate::common::poll_interval;
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::call_graph::CallGraph;
+use crate::source::analysis::descent::Descent;
+use crate::source::analysis::expansion::Expansion;
 use crate::source::analysis::file_facts::FileFacts;
-use crate::source::analysis::{census, cost};
+use crate::source::analysis::{census, cost, pack};
 use crate::source::plan::backward_goto;
 use crate::source::plan::call_chain::{self, Link, Rounds};
 use crate::source::plan::insertion::PollStyle;
@@ -14,11 +16,14 @@ use crate::source::plan::loop_form::Decision;
 use crate::source::plan::placement::Place;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function;
-use crate::source::syntax::scopes::innermost_scopes;
+use crate::source::syntax::scopes::{innermost_scope, innermost_scopes};
 use crate::source::syntax::statement::Body;
 use crate::source::syntax::token::Kind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+/// Most instances of a template that call one another in a row: compilers end that.
+const MOST_INSTANCES: u64 = 1 << 10;
 
 impl Planner<'_> {
     /// Where chains of calls run for too long, functions check where they begin.
@@ -33,7 +38,16 @@ impl Planner<'_> {
                 link.must_check |= !link.loops.is_empty();
             }
         }
-        for index in call_chain::checked(&links, calls) {
+        let (fragment, source) = (known.fragment, self.input.source);
+        let mut words: BTreeMap<&[u8], BTreeMap<&[u8], u64>> = BTreeMap::new();
+        let times = |at: usize, callee: usize| {
+            let used = fragment.text(source, at);
+            let name = known.functions.get(callee).and_then(|function| function.name).map(|name| fragment.text(source, name));
+            let Some(name) = name.filter(|_| at > 0 && self.input.macros.is_own(used)) else { return 1 };
+            let brought = words.entry(used).or_insert_with(|| self.expansion.words_of(used));
+            brought.get(name).copied().unwrap_or(1)
+        };
+        for index in call_chain::checked(&links, calls, times) {
             let (link, owner, name) = &noted[index];
             let site = self.site(SiteKind::Recursion, *name, owner, Form::Flag, None);
             let twins = link.function.and_then(|function| known.by_close.get(&known.functions[function].close));
@@ -49,9 +63,11 @@ impl Planner<'_> {
 }
 
 /// The work of a body's activations between two checks, each with its owner and the place of its name.
+#[expect(clippy::too_many_arguments, reason = "the work of a body is made of all that is known of it")]
 pub(super) fn links(
     options: &Options,
     facts: &FileFacts,
+    expansion: &Expansion,
     known: &Known,
     owners: &[Owner],
     body: &Body,
@@ -73,6 +89,8 @@ pub(super) fn links(
             function: own,
             is_fixed: is_bare || is_kernel || owners[index].untouched.is_some(),
             is_implicit: function.is_none_or(|function| function::is_called_by_no_name(source, fragment, function)),
+            is_tree: own.is_some_and(|index| known.recursive.get(&index) == Some(&Descent::Tree)),
+            depth: if own.is_some_and(|index| is_of_instances(known, index)) { MOST_INSTANCES } else { 1 },
             must_check: false,
         };
         noted.push((link, owners[index].clone(), name));
@@ -94,6 +112,9 @@ pub(super) fn links(
             noted[goto.scope].0.loops.push((range.0..goto.token, Rounds::Paid(1)));
         }
     }
+    for pattern in pack::repeated(source, fragment, range.0..range.1.min(fragment.len())) {
+        noted[innermost_scope(fragment, body, pattern.start)].0.loops.push((pattern, Rounds::Pack));
+    }
     let behind: BTreeMap<usize, usize> = body.macro_uses.iter().filter_map(|use_| Some((use_.name, use_.end?))).collect();
     let scopes = innermost_scopes(fragment, body, range.0..range.1.min(fragment.len()));
     for (at, scope) in (range.0..).zip(scopes) {
@@ -103,6 +124,9 @@ pub(super) fn links(
             let end = behind.get(&at).copied().or(arguments).unwrap_or(at);
             noted[scope].0.loops.push((at..end + 1, Rounds::Paid(1)));
         }
+        if let Some((arguments, times)) = expansion.repeated(source, fragment, at) {
+            noted[scope].0.loops.push((arguments, Rounds::Few(times)));
+        }
         let is_made = fragment.of_macro.is_some() && is_pasted_call(fragment, at);
         if is_made || cost::calls_the_unseen(facts, at) {
             let link = &mut noted[scope].0;
@@ -111,6 +135,11 @@ pub(super) fn links(
         }
     }
     noted
+}
+
+/// Whether instances of the function may call one another, each the next one, past no poll.
+fn is_of_instances(known: &Known, index: usize) -> bool {
+    matches!(known.recursive.get(&index), Some(Descent::Instances | Descent::Deduced))
 }
 
 /// Whether the token ends a name that `##` pastes together, and parentheses follow.

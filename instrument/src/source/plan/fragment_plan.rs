@@ -5,7 +5,7 @@ use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::options::AtExit;
 use crate::source::analysis::call_graph::CallGraph;
 use crate::source::analysis::descent::Descent;
-use crate::source::analysis::{census, cost, descent, hardware};
+use crate::source::analysis::{census, cost, descent, hardware, made_function};
 use crate::source::plan::insertion::{OneReturn, PollStyle};
 use crate::source::syntax::definition::{self, DeviceCode};
 use crate::source::syntax::fragment::Fragment;
@@ -25,6 +25,9 @@ impl Planner<'_> {
             types.read(source, fragment, self.input.macros);
         }
         let calls = CallGraph::new(source, fragment, &list, self.input.macros, types);
+        if fragment.of_macro.is_none() {
+            self.made_on_cycles = made_function::on_cycles(source, fragment, &list, &calls, self.input.macros, &self.expansion);
+        }
         let suspects = list.iter().enumerate().filter(|(_, function)| hardware::forbids_leaving(source, fragment, function));
         let suspects: BTreeSet<usize> = suspects.map(|(index, _)| index).collect();
         let known = self.known(fragment, list, &calls, &suspects);
@@ -89,7 +92,9 @@ impl Planner<'_> {
         let is_entered = |function: &Function| entered.contains(&(fragment.tokens[function.open].start as usize));
         let by_others = functions.iter().enumerate().filter(|(_, function)| fragment.of_macro.is_none() && is_entered(function));
         recursive.extend(by_others.map(|(index, _)| (index, Descent::Unknown)));
-        let is_polled = |(_, descent): &(&usize, &Descent)| matches!(descent, Descent::Unknown | Descent::Parts(_));
+        let leads_back = fragment.of_macro.clone().is_some_and(|name| self.made_on_cycles.contains(&source[name]));
+        recursive.extend((0..functions.len()).filter(|_| leads_back).map(|index| (index, Descent::Unknown)));
+        let is_polled = |(_, descent): &(&usize, &Descent)| matches!(descent, Descent::Unknown | Descent::Parts(_) | Descent::Tree);
         let polled = recursive.iter().filter(is_polled).map(|(index, _)| *index).collect();
         for (index, operands) in calls.cycles_unless_numbers(&polled) {
             recursive.insert(index, Descent::UnlessNumbers(operands.into_iter().collect()));

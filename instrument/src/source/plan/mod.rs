@@ -5,6 +5,7 @@ mod barriers;
 mod body;
 pub(crate) mod brief_nest;
 mod call_chain;
+mod compiler_loops;
 mod entries;
 mod fragment_plan;
 pub(crate) mod insertion;
@@ -18,6 +19,7 @@ mod planner;
 pub(crate) mod weight;
 
 use crate::source::analysis::declared_type::Types;
+use crate::source::analysis::expansion::Expansion;
 use crate::source::plan::planner::Planner;
 use crate::source::syntax::declaration::Declarations;
 use crate::source::syntax::definition::{self, DeviceCode};
@@ -26,7 +28,8 @@ use crate::source::syntax::function;
 use crate::source::syntax::grammar::Grammar;
 use crate::source::syntax::pasting::Pasting;
 use crate::source::syntax::source_file::SourceFile;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 pub(crate) use crate::source::plan::planner::Plan;
 
@@ -38,7 +41,7 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
     }
     let mut types = Types::default();
     types.read(input.source, file, input.macros);
-    let others = input.options.device_functions.iter().map(String::as_bytes).collect();
+    let others = Rc::new(input.options.device_functions.iter().map(String::as_bytes).collect());
     let mut planner = Planner {
         input,
         declarations,
@@ -46,6 +49,9 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
         others,
         links: Vec::new(),
         pasting: Pasting::new(input.source, input.macros, input.macros.repeating()),
+        expansion: Expansion::new(input.source, input.macros),
+        made_on_cycles: BTreeSet::new(),
+        compiler_loops: BTreeMap::new(),
         plan: Plan::default(),
         ids: BTreeSet::new(),
         grammar: Grammar::new(),
@@ -53,8 +59,9 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
     let code = definition::device_code(input.source, file, input.macros, input.options);
     let names: Vec<&[u8]> =
         code.functions.values().filter_map(|function| function.name).map(|name| file.text(input.source, name)).collect();
+    planner.read_macros(file, &names);
     planner.fragment(file, code);
-    planner.others.extend(names);
+    Rc::make_mut(&mut planner.others).extend(names);
     for fragment in &input.macros.fragments {
         let functions = function::find(input.source, fragment, input.macros).functions;
         planner.fragment(fragment, DeviceCode { functions, outside: std::iter::once(0..fragment.len()).collect(), unmarked: Vec::new() });

@@ -4,6 +4,7 @@ use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::{Form, Kind as SiteKind, Site, Summary};
 use crate::source::analysis::declared_type::Types;
 use crate::source::analysis::descent::Descent;
+use crate::source::analysis::expansion::Expansion;
 use crate::source::analysis::file_facts::CallCost;
 use crate::source::plan::call_chain::Link;
 use crate::source::plan::insertion::{Insertion, OneReturn, Poll, PollKind, PollStyle};
@@ -18,6 +19,7 @@ use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::statement::Body;
 use cuinstr_abi::sites::hash;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Everything decided about one file.
 #[derive(Debug, Default)]
@@ -38,10 +40,15 @@ pub(super) struct Planner<'a> {
     /// The types that the file's names are declared with.
     pub(super) types: Types<'a>,
     /// Names of device functions outside the fragment that is planned.
-    pub(super) others: BTreeSet<&'a [u8]>,
+    pub(super) others: Rc<BTreeSet<&'a [u8]>>,
     /// The activations of that fragment, each with its owner and where its name stands.
     pub(super) links: Vec<(Link, Owner, usize)>,
     pub(super) pasting: Pasting<'a>,
+    pub(super) expansion: Expansion<'a>,
+    /// Macros whose functions may lead back to themselves through functions of the file.
+    pub(super) made_on_cycles: BTreeSet<&'a [u8]>,
+    /// What to tell of macros that bring loops of the compiler's along.
+    pub(super) compiler_loops: BTreeMap<Vec<u8>, &'static str>,
     pub(super) plan: Plan,
     pub(super) ids: BTreeSet<u64>,
     pub(super) grammar: Grammar,

@@ -28,6 +28,9 @@ pub(crate) struct Declarations<'a> {
     changed_by_operators: BTreeSet<&'a [u8]>,
     /// Functions that the compiler may evaluate, for they are `constexpr`.
     evaluated: BTreeSet<&'a [u8]>,
+    /// Names of constants, and of what is declared otherwise.
+    constants: BTreeSet<&'a [u8]>,
+    variables: BTreeSet<&'a [u8]>,
 }
 
 impl<'a> Declarations<'a> {
@@ -58,6 +61,8 @@ impl<'a> Declarations<'a> {
                 Kind::Ident if is_declared(source, fragment, at) => {
                     self.names.insert(fragment.text(source, at));
                     self.add_number(source, fragment, at);
+                    let kind = if is_constant(source, fragment, at) { &mut self.constants } else { &mut self.variables };
+                    kind.insert(fragment.text(source, at));
                     if fragment.kind(at + 1) == Some(Kind::Assign) {
                         for other in others(fragment, at) {
                             self.names.insert(fragment.text(source, other));
@@ -105,6 +110,11 @@ impl<'a> Declarations<'a> {
         self.evaluated.contains(name)
     }
 
+    /// Whether the name is that of a constant of the language wherever the file declares it.
+    pub(crate) fn is_constant(&self, name: &[u8]) -> bool {
+        self.constants.contains(name) && !self.variables.contains(name)
+    }
+
     pub(crate) fn is_type(&self, name: &[u8]) -> bool {
         self.types.contains(name)
     }
@@ -123,6 +133,23 @@ impl<'a> Declarations<'a> {
     pub(crate) fn has_writing_operator(&self) -> bool {
         self.changed_by_operators.iter().any(|name| *name == b"auto" || is_integer(name) || self.aliases.contains(name))
     }
+}
+
+/// Whether the name that is declared at `at` stands for a constant: it is `constexpr`, one number that is `const`, or a template's parameter.
+fn is_constant(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+    let ends = |index: &usize| matches!(fragment.kind(*index), Some(Kind::Punct(b';' | b'{' | b'}' | b'(' | b')' | b'<' | b',')));
+    let start = (0..at).rev().take(MOST_ARGUMENTS).find(ends).map_or(0, |index| index + 1);
+    let mut words = (start..at).map(|word| fragment.text(source, word));
+    let is_parameter = start > 0
+        && matches!(fragment.kind(start - 1), Some(Kind::Punct(b'<' | b',')))
+        && matches!(fragment.kind(at + 1), Some(Kind::Punct(b',' | b'>') | Kind::Assign))
+        && (0..start)
+            .rev()
+            .take(MOST_ARGUMENTS)
+            .take_while(|index| !matches!(fragment.kind(*index), Some(Kind::Punct(b';' | b'{' | b'}' | b'('))))
+            .any(|index| fragment.text(source, index) == b"template");
+    let is_number = fragment.kind(at + 1) == Some(Kind::Assign) && fragment.kind(at + 2) == Some(Kind::Number) && fragment.is(at + 3, b';');
+    is_parameter || words.any(|word| word == b"constexpr" || (word == b"const" && is_number))
 }
 
 /// Names for integers in C's headers and CUDA's.

@@ -72,7 +72,7 @@ pub(crate) struct FileNames {
     pub(crate) used: BTreeSet<Vec<u8>>,
     /// Its functions that nothing marks.
     pub(crate) unmarked: BTreeSet<Vec<u8>>,
-    /// Its device functions.
+    /// Its device functions, and those that it declares.
     pub(crate) device: BTreeSet<Vec<u8>>,
 }
 
@@ -86,7 +86,9 @@ pub(crate) fn names(source: &[u8], fragment: &Fragment, macros: &Macros, options
     named.extend(launched(source, fragment));
     named.extend(definitions.pasted(source, fragment, macros));
     let name_of = |function: &Function| function.name.map(|name| fragment.text(source, name).to_vec());
-    let mut found = FileNames { used: named.iter().map(|name| name.to_vec()).collect(), ..FileNames::default() };
+    let is_function = |name: &&usize| fragment.is(**name + 1, b'(');
+    let device = declared.iter().filter(is_function).map(|name| fragment.text(source, *name).to_vec()).collect();
+    let mut found = FileNames { device, used: named.iter().map(|name| name.to_vec()).collect(), ..FileNames::default() };
     found.unmarked.extend(definitions.unmarked.iter().filter_map(|definition| name_of(&definition.function)));
     let chosen = definitions.choose(source, fragment, macros, &functions, named);
     for function in functions.values().chain(chosen.into_iter().map(|index| &definitions.unmarked[index].function)) {

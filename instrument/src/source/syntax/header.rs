@@ -11,7 +11,17 @@ const WITHOUT_LOOPS: &str = "cuda.h cuda_runtime.h cuda_runtime_api.h cuda_bf16.
     vector_functions.h builtin_types.h crt/host_defines.h host_defines.h cuComplex.h cuda_pipeline.h cuda_pipeline_primitives.h \
     cuda_profiler_api.h nvtx3/nvToolsExt.h cublas_v2.h cudnn.h cufft.h cusparse.h curand.h nvrtc.h nccl.h mpi.h omp.h";
 
-/// Names of C's headers end so; C++'s have no ending.
+/// C++'s own headers. Their loops are the host's, but under `--expt-relaxed-constexpr`, where device code names what it calls.
+const OF_CPP: &str = "algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono cinttypes ciso646 \
+    climits clocale cmath codecvt compare complex concepts condition_variable contracts coroutine csetjmp csignal cstdalign cstdarg cstdbool \
+    cstddef cstdint cstdio cstdlib cstring ctgmath ctime cuchar cwchar cwctype debugging deque exception execution expected filesystem flat_map \
+    flat_set format forward_list fstream functional future generator hazard_pointer initializer_list inplace_vector iomanip ios iosfwd iostream \
+    istream iterator latch limits linalg list locale map mdspan memory memory_resource mutex new numbers numeric optional ostream print queue \
+    random ranges ratio rcu regex scoped_allocator semaphore set shared_mutex simd source_location span spanstream sstream stack stacktrace \
+    stdexcept stdfloat stop_token streambuf string string_view strstream syncstream system_error text_encoding thread tuple type_traits typeindex \
+    typeinfo unordered_map unordered_set utility valarray variant vector version";
+
+/// Names of C's own headers.
 const OF_C: &str = "assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h limits.h locale.h math.h setjmp.h signal.h stdalign.h \
     stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h stdlib.h stdnoreturn.h string.h tgmath.h threads.h time.h uchar.h wchar.h \
     wctype.h unistd.h pthread.h";
@@ -25,7 +35,11 @@ pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> 
     let others = lexed.directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Other && arm.live);
     let named = others.filter_map(|(directive, _)| Some((directive.span.clone(), included(&source[directive.span.clone()])?)));
     let is_harmless = |name: &[u8], quoted| quoted && options.harmless_headers.iter().any(|known| known.as_bytes() == name);
-    let unknown = named.filter(|(_, (name, quoted))| !is_known(name) && !is_rewritten(name, options) && !is_harmless(name, *quoted));
+    // A file beside this one comes before any of the same name elsewhere.
+    let is_beside = |name: &[u8], quoted| quoted && options.beside.iter().any(|known| known.as_bytes() == name);
+    let is_foreign = |name: &[u8], quoted| is_beside(name, quoted) || !is_known(name);
+    let unknown =
+        named.filter(|(_, (name, quoted))| is_foreign(name, *quoted) && !is_rewritten(name, options) && !is_harmless(name, *quoted));
     unknown
         .map(|(span, (name, _))| {
             let name = String::from_utf8_lossy(name);
@@ -38,7 +52,7 @@ pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> 
 }
 
 /// The file of an `#include`: the text between quotes or angle brackets, or a macro's name. And whether it is quoted.
-fn included(directive: &[u8]) -> Option<(&[u8], bool)> {
+pub(crate) fn included(directive: &[u8]) -> Option<(&[u8], bool)> {
     let word = directive.strip_prefix(b"#").or_else(|| directive.strip_prefix(b"%:"))?.trim_ascii_start();
     let rest = word.strip_prefix(b"include_next").or_else(|| word.strip_prefix(b"include"))?.trim_ascii();
     let close = match rest.first()? {
@@ -51,9 +65,7 @@ fn included(directive: &[u8]) -> Option<(&[u8], bool)> {
 
 fn is_known(name: &[u8]) -> bool {
     let is_in = |list: &str| list.split_ascii_whitespace().any(|known| known.as_bytes() == name);
-    // A header of C++'s own: its loops are the host's, but under `--expt-relaxed-constexpr`, where device code names what it calls.
-    let is_of_cpp = name.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_' || byte.is_ascii_digit());
-    is_of_cpp || name.starts_with(b"sys/") || is_in(WITHOUT_LOOPS) || is_in(OF_C)
+    name.starts_with(b"sys/") || is_in(WITHOUT_LOOPS) || is_in(OF_C) || is_in(OF_CPP)
 }
 
 /// Whether one of the files that are rewritten, too, may be the one that is named.

@@ -11,7 +11,7 @@ use crate::source::syntax::declaration::is_integer;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::integer::{self, Integer};
 use crate::source::syntax::known_names::takes_values;
-use crate::source::syntax::token::{Define, Kind, Lexed, Line, is_name_byte};
+use crate::source::syntax::token::{Define, Kind, Lexed, Line, Token, is_name_byte};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -28,6 +28,8 @@ type Definition<'a> = (&'a [u8], &'a Define, Fragment);
 #[derive(Debug, Default)]
 struct Files<'a> {
     definitions: BTreeMap<&'a [u8], Vec<Definition<'a>>>,
+    /// Functions of theirs with names that CUDA's own have.
+    functions: BTreeSet<&'a [u8]>,
 }
 
 /// The meaning of a macro.
@@ -58,6 +60,7 @@ pub(crate) fn of_files(files: &[(&[u8], &Lexed)], elsewhere: Option<&BTreeSet<&[
             }
         }
     }
+    all.functions = files.iter().flat_map(|(source, lexed)| declared(source, lexed)).collect();
     let named = |name: &[u8], value: Value, takes_arguments: bool| ValueMacro {
         name: String::from_utf8_lossy(name).into_owned(),
         takes_arguments,
@@ -74,6 +77,17 @@ pub(crate) fn of_files(files: &[(&[u8], &Lexed)], elsewhere: Option<&BTreeSet<&[
     let defined = all.definitions.keys().filter_map(|name| of(name, false).or_else(|| of(name, true)));
     let others = elsewhere.into_iter().flatten().filter(|name| !all.definitions.contains_key(*name) && is_constants_name(name));
     defined.chain(others.map(|name| named(name, Value { harmless: true, whole: true, ..Value::default() }, false))).collect()
+}
+
+/// Functions with names of CUDA's own that the file declares: a type stands in front of them.
+fn declared<'a>(source: &'a [u8], lexed: &Lexed) -> impl Iterator<Item = &'a [u8]> {
+    let is_declared = |words: &&[Token]| {
+        words[1].kind == Kind::Ident
+            && words[2].is(b'(')
+            && matches!(words[0].kind, Kind::Ident | Kind::Keyword | Kind::Punct(b'*' | b'&' | b'>'))
+            && takes_values(&source[words[1].range()])
+    };
+    lexed.tokens.windows(3).filter(is_declared).map(|words| &source[words[1].range()])
 }
 
 /// Whether constants have such names: no lower case, and none of the compiler's own.
@@ -128,7 +142,7 @@ impl<'a> Files<'a> {
                 }
                 Kind::Ident if body.is(at + 1, b'(') => {
                     // A function of CUDA's own, unless it is a macro, or a macro that changes none of its arguments.
-                    let is_function = !self.definitions.contains_key(text) && takes_values(text);
+                    let is_function = !self.definitions.contains_key(text) && !self.functions.contains(text) && takes_values(text);
                     let function = Value { computed: true, constant: matches!(text, b"min" | b"max" | b"abs"), ..Value::default() };
                     let called = if is_function { function } else { self.value(text, true, all, depth)? };
                     if !called.computed && !self.picks(text) {

@@ -172,8 +172,8 @@ impl<'a> Macros<'a> {
         let jumping = options.unit_macros.iter().filter(|one| !one.labels.is_empty());
         macros.jumps.extend(jumping.map(|one| (one.name.as_bytes(), one.labels.iter().map(String::as_bytes).collect())));
         macros.read_definitions(source, lexed);
-        let values =
-            if options.value_macros.is_empty() { macro_values::of_files(&[(source, lexed)], None) } else { options.value_macros.clone() };
+        let is_alone = options.value_macros.is_empty() && !options.in_unit;
+        let values = if is_alone { macro_values::of_files(&[(source, lexed)], None) } else { options.value_macros.clone() };
         macros.values = values.into_iter().map(|value| (value.name.clone().into_bytes(), value)).collect();
         macros.read_constants(source, lexed);
         macros
@@ -493,6 +493,11 @@ impl<'a> Macros<'a> {
     /// Bodies of the macro of that name in this file.
     pub(crate) fn bodies_of(&self, name: &[u8]) -> impl Iterator<Item = &Fragment> {
         self.defined.get(name).into_iter().flatten().map(|index| &self.bodies[*index])
+    }
+
+    /// All definitions of this file: the macros' names and bodies.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (&'a [u8], &Fragment)> {
+        self.defined.iter().flat_map(|(name, indices)| indices.iter().map(|index| (*name, &self.bodies[*index])))
     }
 
     /// Bodies of all macros of this file.
