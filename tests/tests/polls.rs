@@ -106,19 +106,19 @@ fn modules() -> Vec<(&'static str, String)> {
         let _ = writeln!(tree, ".func f{number}() {{ {next} ret; }}");
     }
     tree.push_str(".visible .entry k() { call f29; ret; }");
-    let mut nest = String::new();
+    let mut looping = String::new();
     for number in 0..5 {
         let next = if number == 0 { String::new() } else { format!("call f{};", number - 1) };
         let round = format!("{next} ld.global.u32 r, [a]; setp.ne.u32 p, r, 0; @p bra $L;");
-        let _ = writeln!(nest, ".func f{number}() {{ .reg .pred p; .reg .b32 r; .reg .b64 a; mov.u64 a, 8; $L: {round} ret; }}");
+        let _ = writeln!(looping, ".func f{number}() {{ .reg .pred p; .reg .b32 r; .reg .b64 a; mov.u64 a, 8; $L: {round} ret; }}");
     }
-    nest.push_str(".visible .entry k() { call f4; ret; }");
+    looping.push_str(".visible .entry k() { call f4; ret; }");
     let setmaxnreg = ".visible .entry k() .maxntid 128 { .reg .pred p; .reg .b32 r; setmaxnreg.dec.sync.aligned.u32 40; mov.b32 r, 0; $L: add.s32 r, r, 1; setp.ne.s32 p, r, 0; @p bra $L; ret; }";
     vec![
         ("recursion", module(&format!("{recursive}\n{call}"))),
         ("a call through a pointer", module(pointer)),
         ("a tree of calls", module(&tree)),
-        ("a tree of calls with a loop at each level", module(&nest)),
+        ("a tree of calls with a loop at each level", module(&looping)),
         ("no function may be called", module(setmaxnreg).replace("sm_90", "sm_90a")),
     ]
 }

@@ -256,13 +256,14 @@ fn a_kernel_says_when_the_launch_began_and_at_its_end_whether_a_thread_came_late
         ld.param.u64 %rd1, [out]; $L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 1; @%p1 bra $L; st.global.u32 [%rd1], 7; ret; }";
     let header = Header::parse("//@ about: short\n//@ entry: k\n//@ grid: 1\n//@ block: 40\n//@ arg: u32[1] zero\n", Place::Kernel);
     let (header, small) = (header.expect("a header"), polled(short, Polls::default()));
-    // As if one block were many.
-    let large = small.replace("setp.lt.u32 q, y, 1024;", "setp.lt.u32 q, y, 1;");
+    // As if one block were many, and the first one of those that ask.
+    let many = |text: &str| text.replace("setp.ne.u32 q, x, 31;\n\tsetp.lt.or.u32 q, y, 1024, q;", "setp.ne.u32 q, x, 0;");
+    let large = many(&small);
     assert_ne!(large, small);
     // For a host that knows when its launches begin.
     let options = Options { path: "plain.ptx".to_owned(), begin_by_polls: true, ..Options::default() };
     let quiet = rewrite_ptx(short.as_bytes(), &options).output.and_then(|output| String::from_utf8(output).ok()).expect("it is PTX");
-    let quiet_large = quiet.replace("setp.lt.u32 q, y, 1024;", "setp.lt.u32 q, y, 1;");
+    let quiet_large = many(&quiet);
     let (leave, lifted, later) = (1, u64::MAX, 1 << 60);
     // Another launch's number stands in the record. The flag holds zero, so that is the number of a launch which is being stopped.
     for (what, action, launch, timeout, start, late) in [

@@ -65,7 +65,8 @@ impl Pass<'_> {
     }
 
     pub(super) fn run(mut self) -> Rewrite {
-        let pays = |function: &Function<'_>| place::alone::pays(self.text, function);
+        // libdevice's own functions are slow paths that are seldom taken, with loops of few rounds.
+        let pays = |function: &Function<'_>| !function.name.starts_with("__internal_") && place::alone::pays(self.text, function);
         let activations = Activations::new(self.text, &self.module, pays);
         let functions = std::mem::take(&mut self.module.functions);
         for (function, index) in functions.iter().zip(0..) {

@@ -119,7 +119,13 @@ impl Spelling {
             "$__cuinstr_leaves:\n\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, %__cuinstr_site;\n\tmov.b32 why, %__cuinstr_why;\n{copied}{}\t}}\n",
             stop(lines.has_cycles)
         ));
-        Self { gap, limits, call, inline, returns: RETURNS.map(|text| edits.keep(text.to_owned())) }
+        Self {
+            gap,
+            limits,
+            call,
+            inline,
+            returns: RETURNS.map(|text| edits.keep(text.replace("@FIRST_BLOCKS@", &FIRST_BLOCKS.to_string()))),
+        }
     }
 
     /// The polls of a function.
@@ -198,37 +204,38 @@ fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String
 /// A launch that no host armed polls as seldom as may be, unless a limit is compiled in.
 const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_INTERVAL@, pace, holds;\n";
 
-/// Declares a function's allowance, in statements by weight, and gives it the first one. Later blocks of a launch that
-/// is being stopped get none, so that they poll in the first iteration of their first loop. Those of a launch that no host armed get the most.
-pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, has_barriers: bool, is_flat: bool) -> String {
+/// What a function's allowance needs: text for the front of the body, and text for where [`Allowance::settles`] may stand.
+pub(in crate::polls) struct Allowance {
+    /// Declares it. In a kernel it also begins to load what tells whether the launch is being left.
+    pub(in crate::polls) front: String,
+    /// Gives the function the first one, in statements by weight, before any loop pays. It waits for what was loaded.
+    pub(in crate::polls) settles: String,
+}
+
+/// A function's allowance. Later blocks of a launch that is being stopped get none, so that they poll in the first iteration of their first loop.
+pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, is_flat: bool) -> Allowance {
     let first = PollInterval::of(spelling.gap).first.min(MOST_INTERVAL);
-    let mut out = format!(
-        "\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};",
-        1 << first
-    );
+    let mut front = "\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;".to_owned();
+    let mut settles = format!("\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};", 1 << first);
     if is_kernel {
-        // Warps that begin at the same time would all read the flag's word at the same time, too.
-        let _ = write!(
-            out,
-            "\n\t{{\n\t.reg .b32 x;\n\tmov.u32 x, {};\n\tand.b32 x, x, 15;\n\tmad.lo.s32 %__cuinstr_left, x, -{}, %__cuinstr_left;\n\t}}",
-            if has_barriers { "%ctaid.x" } else { "%warpid" },
-            (1_u32 << first) / 32
-        );
         // The first blocks have just begun: they need not wait for what is in memory. Later ones read the mark that the launch is being left, and not the flag:
         // what is read here stays in the first cache, and there polls would find the flag as it was.
         let _ = write!(
-            out,
-            "\n\t{{\n\t.reg .pred q, later;\n\t.reg .b32 x, left, launch;\n\t{}setp.ge.u32 later, x, {FIRST_BLOCKS};\n\t\
-             mov.b32 left, 0;\n\tmov.b32 launch, 2;\n\t@later ld.global.b32 launch, [cuinstr_control_v1+8];\n\t@later ld.global.b32 left, [cuinstr_left_v1];",
+            front,
+            "\n\t.reg .pred %__cuinstr_later;\n\t.reg .b32 %__cuinstr_gone, %__cuinstr_launch;\n\t{{\n\t.reg .b32 x;\n\t{}\
+             setp.ge.u32 %__cuinstr_later, x, {FIRST_BLOCKS};\n\t@%__cuinstr_later ld.global.b32 %__cuinstr_launch, [cuinstr_control_v1+8];\n\t\
+             @%__cuinstr_later ld.global.b32 %__cuinstr_gone, [cuinstr_left_v1];\n\t}}",
             block_number(is_flat)
         );
-        if !spelling.limits.any() {
-            let most = 1 << MOST_INTERVAL;
-            let _ = write!(out, "\n\tsetp.eq.b32 q, launch, 1;\n\tselp.b32 %__cuinstr_left, {most}, %__cuinstr_left, q;");
-        }
-        out.push_str("\n\tsetp.eq.b32 q, left, launch;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}");
+        // Blocks that begin at the same time would all read the flag's word at the same time, too.
+        let _ = write!(
+            settles,
+            "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x;\n\tmov.u32 x, %ctaid.x;\n\tand.b32 x, x, 15;\n\tmad.lo.s32 %__cuinstr_left, x, -{}, %__cuinstr_left;\n\t\
+             setp.eq.and.b32 q, %__cuinstr_gone, %__cuinstr_launch, %__cuinstr_later;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}}\n\t",
+            (1_u32 << first) / 32
+        );
     }
-    out
+    Allowance { front, settles }
 }
 
 /// So many blocks, about, begin at once on a large GPU.
@@ -491,7 +498,7 @@ pub(in crate::polls) enum Fuel {
 
 /// What stands around a kernel's site where its threads return, behind `x`: which blocks ask, by their number.
 const RETURNS: [&str; 2] = [
-    "\tshr.u32 y, y, 5;\n\tor.b32 x, x, y;\n\tsetp.ne.u32 q, x, 0;\n\t@q bra $__cuinstr_gone;\n\tst.param.b64 [site], ",
+    "\tsetp.ne.u32 q, x, 31;\n\tsetp.lt.or.u32 q, y, @FIRST_BLOCKS@, q;\n\t@q bra $__cuinstr_gone;\n\tst.param.b64 [site], ",
     ";\n\tcall __cuinstr_last, (site);\n$__cuinstr_gone:\n\t}\n\tret;\n",
 ];
 
@@ -503,7 +510,7 @@ pub(in crate::polls) fn exit(out: &mut Insertion<'_>, guard: Option<(&str, bool)
     };
 }
 
-/// At a kernel's end: a warp of some blocks says that it came late, or that the launch is being stopped. Nothing of the kernel's lives here, so the
+/// At a kernel's end: some blocks say that it came late, or that the launch is being stopped. Nothing of the kernel's lives here, so the
 /// call takes no register from it.
 pub(in crate::polls) fn returns(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, is_flat: bool, site: u64) {
     out.push("$__cuinstr_returns:");
@@ -517,15 +524,12 @@ pub(in crate::polls) fn returns(out: &mut Insertion<'_>, spelling: Spelling, fue
     out.common(behind);
 }
 
-/// Which threads ask at a kernel's end: none in a small grid, whose blocks have all begun. Of another one 128 blocks or more do, spread evenly, and each 32nd
-/// block at least. One that finds the launch stopped marks it as being left and empties the first cache, so that later blocks see the mark where they begin.
+/// Which threads ask at a kernel's end: none in a small grid, whose blocks have all begun. Of another one those of each 32nd block. One that finds the launch
+/// stopped marks it as being left and empties the first cache, so that later blocks see the mark where they begin.
 fn which_ask(is_flat: bool) -> String {
     let rows = if is_flat { "" } else { "mov.u32 x, %nctaid.y;\n\tmul.lo.u32 y, y, x;\n\t" };
-    let others = if is_flat { "" } else { "mov.u32 y, %tid.y;\n\tor.b32 x, x, y;\n\tmov.u32 y, %tid.z;\n\tor.b32 x, x, y;\n\t" };
     format!(
-        "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x, y;\n\t.param .b64 site;\n\tmov.u32 y, %nctaid.x;\n\t{rows}\
-         setp.lt.u32 q, y, {FIRST_BLOCKS};\n\t@q bra $__cuinstr_gone;\n\tbfind.u32 y, y;\n\tsub.u32 y, 39, y;\n\t\
-         max.u32 y, y, 27;\n\t{}shl.b32 x, x, y;\n\t{others}mov.u32 y, %tid.x;\n",
+        "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x, y;\n\t.param .b64 site;\n\tmov.u32 y, %nctaid.x;\n\t{rows}{}and.b32 x, x, 31;\n",
         block_number(is_flat)
     )
 }

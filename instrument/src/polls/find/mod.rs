@@ -158,6 +158,11 @@ impl Loops {
         Some(self.dominators[block as usize]).filter(|dominator| *dominator != block && *dominator != NONE)
     }
 
+    /// The last block that each way to any of the blocks leads through, which may be one of them.
+    pub(in crate::polls) fn common_dominator(&self, blocks: impl Iterator<Item = u32>) -> Option<u32> {
+        blocks.reduce(|first, second| meet(&self.dominators, &self.place, first, second))
+    }
+
     /// Whether each way from the function's entry to the second block leads through the first.
     pub(in crate::polls) fn dominates(&self, first: u32, second: u32) -> bool {
         if self.place[second as usize] == NONE {

@@ -9,10 +9,10 @@ use super::emit::edits::Edits;
 use super::emit::{self, Cold, Fuel, Place, Poll, Spelling, limits};
 use super::find::calls::Activations;
 use super::find::counted::{Context, Counted, Declared, Joined};
-use super::find::{Cycles, NONE, Writers};
+use super::find::{Cycles, Loops, NONE, Writers};
 use crate::options::{Limits, Polls};
 use cuinstr_abi::sites::Form;
-use cuinstr_ptx::{Code, Edge, Flow, Kind, Span, tokens};
+use cuinstr_ptx::{Code, Edge, Flow, Function, Graph, Kind, Span, tokens};
 use exits::before_label;
 use std::fmt::Write as _;
 
@@ -109,16 +109,40 @@ pub(in crate::polls) fn poll_cycles(
     }
     placer.brief_nests();
     if placer.has_allowance {
-        let mut all = 0..function.statements.len() as u32;
-        let has_barriers = all.any(|statement| code.opcode(statement).starts_with("bar"));
-        polled
-            .front
-            .insert_str(0, &emit::allowance(module.spelling, function.is_kernel, has_barriers, exits::is_flat(module.text, function)));
+        let is_flat = exits::is_flat(module.text, function);
+        let mut allowance = emit::allowance(module.spelling, function.is_kernel, is_flat);
+        let in_front_of_loops = in_front(function, graph, loops, &alone).filter(|_| function.is_kernel && !module.spelling.limits.any());
+        match in_front_of_loops {
+            Some(at) => edits.at(at).push(&allowance.settles),
+            None => allowance.front.push_str(&allowance.settles),
+        }
+        polled.front.insert_str(0, &allowance.front);
         polled.fuel = Fuel::Allowance;
     } else if polled.sites.iter().any(|site| site.form != Form::None) {
         polled.fuel = Fuel::Polls;
     }
     polled
+}
+
+/// Offset of a place that each way to a loop that pays comes by once: as near to the loops as may be, so that the user's own loads are on their way, too.
+/// None if there may be none.
+fn in_front(function: &Function<'_>, graph: &Graph, loops: &Loops, alone: &[Option<u64>]) -> Option<u32> {
+    if !loops.all.iter().all(|one| one.is_natural) {
+        return None;
+    }
+    let outermost = loops.all.iter().zip(alone).filter(|(one, alone)| one.outer == NONE && alone.is_none());
+    let mut block = loops.common_dominator(outermost.map(|(one, _)| one.header))?;
+    // A header is no such place, nor is what lies in a loop.
+    while loops.innermost(block) != NONE {
+        block = loops.dominator(block)?;
+    }
+    let last = graph.blocks[block as usize].end - 1;
+    let statement = function.statements[last as usize];
+    match statement.flow {
+        Flow::Next | Flow::Call if (last as usize) < function.statements.len() - 1 => Some(before_label(function, last + 1)),
+        Flow::Next | Flow::Call => None,
+        _ => Some(statement.start),
+    }
 }
 
 impl Polled {

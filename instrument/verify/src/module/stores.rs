@@ -52,9 +52,9 @@ pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool) -> Vec<(u32, &'s
             Flow::Next if opcode.starts_with("st.param") => addresses.gives_away(at),
             Flow::Next if stores(opcode) => {
                 let what = addresses.look(at).or_else(|| addresses.keeps(at));
-                what.or_else(|| (passes_by_cache && leaves_in_first_cache(opcode)).then(|| addresses.caches(at, WORD))?)
+                what.or_else(|| (passes_by_cache && leaves_in_first_cache(opcode)).then(|| addresses.caches(at))?)
             }
-            Flow::Next if passes_by_cache && fills_first_cache(opcode) => addresses.caches(at, 0),
+            Flow::Next if passes_by_cache && fills_first_cache(opcode) => addresses.caches(at),
             _ => None,
         };
         found.extend(what.map(|what| (at, what)));
@@ -177,12 +177,11 @@ impl Addresses<'_, '_> {
             })
     }
 
-    /// What a load must not do, or a store beside the flag: a poll would find the flag's line in the first cache, as it was. `from` is the first byte
-    /// that matters: stores to the flag itself are looked at.
-    fn caches(&mut self, at: u32, from: i128) -> Option<&'static str> {
+    /// What a load or a store must not do: a poll would find the flag's line in the first cache, as it was.
+    fn caches(&mut self, at: u32) -> Option<&'static str> {
         let access = self.body.plain(at);
         let all: Vec<Operand<'_>> = access.first_address.iter().chain(&access.rest).copied().collect();
-        let is_cached = |held: Held| held.flag.is_some_and(|flag| flag.meets(bytes(&access).unwrap_or(FAR), from, FLAG_BYTES));
+        let is_cached = |held: Held| held.flag.is_some_and(|flag| flag.meets(bytes(&access).unwrap_or(FAR), 0, FLAG_BYTES));
         let is_cached = all.into_iter().any(|address| is_cached(self.pointed(address, at))) || is_cached(self.unread(at));
         is_cached.then_some("the flag is kept in the first cache")
     }

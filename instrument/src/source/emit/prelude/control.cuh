@@ -326,8 +326,9 @@ inline __device__ __attribute__((__used__)) __cuinstr_out_of_line void __cuinstr
       "probe:\n\t.pragma \"nounroll\";\n\tatom.global.cas.b64 word, [to+96], 0, %0;\n\tsetp.eq.u64 one, word, 0;\n\t@one bra found;\n\tsetp.eq.u64 one, word, %0;\n\t@one bra found;\n\t"
       "and.b32 x, z, 63;\n\tmad.wide.u32 to, x, 16, record;\n\tadd.u32 z, z, 1;\n\tsub.u32 mask, mask, 1;\n\tsetp.ne.u32 one, mask, 0;\n\t@one bra probe;\n\tsub.u64 to, record, 16;\n"
       "found:\n\tred.global.add.u64 [to+104], threads;\n\t"
-      // The flag comes after the claim: a thread that sees it finds the reason taken. A thread that found it raised adds nothing, and waits for no fence.
-      "@idle bra done;\n\t@asked bra raised;\n\tld.global.b64 to, [cuinstr_control_v1+16];\n\tmembar.sys;\n\tst.volatile.global.b32 [to], launch;\n"
+      // The flag comes after the claim: a thread that sees it finds the reason taken. A store would leave the flag's line in the first cache, where polls of a unit that
+      // the PTX pass made would find it. A thread that found it raised adds nothing, and waits for no fence.
+      "@idle bra done;\n\t@asked bra raised;\n\tld.global.b64 to, [cuinstr_control_v1+16];\n\tmembar.sys;\n\tatom.global.exch.b32 x, [to], launch;\n"
       "raised:\n\t@idle bra done;\n\tld.global.b32 x, [cuinstr_control_v1+4];\n\tsetp.ne.u32 one, x, 0;\n\t@one bra done;\n\tmembar.sys;\n\tmov.u64 word, %%globaltimer;\n"
       // A record that another thread has claimed is waited for, but not for longer than a millisecond.
       "wait:\n\tld." __cuinstr_strong("sys") ".b32 x, [record+4];\n\tsetp.ne.u32 one, x, 0;\n\t@one bra out;\n\tmov.u64 now, %%globaltimer;\n\tsub.u64 now, now, word;\n\t"
