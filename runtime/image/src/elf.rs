@@ -4,6 +4,7 @@ use crate::place::Arch;
 use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
+use std::ops::Range;
 
 /// What any ELF file begins with.
 pub(crate) const MAGIC: &[u8] = b"\x7fELF";
@@ -69,8 +70,8 @@ impl<'a> Elf<'a> {
         (number != 0).then_some(Arch { number, suffix: None })
     }
 
-    /// Contents of the sections that hold fat binaries, in the order of the file. Of two that overlap the first one counts.
-    pub(crate) fn fat_sections(self) -> Vec<(String, &'a [u8])> {
+    /// Where the sections that hold fat binaries lie, in the order of the file. Of two that overlap the first one counts.
+    pub(crate) fn fat_sections(self) -> Vec<(String, Range<usize>)> {
         let names = self.section_names();
         let mut found: Vec<(u64, u64, &[u8])> = Vec::new();
         for section in self.sections() {
@@ -87,11 +88,10 @@ impl<'a> Elf<'a> {
         for (offset, size, name) in found {
             let range = usize::try_from(offset).ok().zip(offset.checked_add(size).and_then(|end| usize::try_from(end).ok()));
             let Some((from, to)) = range else { continue };
-            if offset >= end
-                && let Some(content) = self.bytes.get(from..to.min(self.bytes.len()))
-            {
+            let range = from..to.min(self.bytes.len());
+            if offset >= end && range.start <= range.end {
                 end = to as u64;
-                sections.push((String::from_utf8_lossy(name).into_owned(), content));
+                sections.push((String::from_utf8_lossy(name).into_owned(), range));
             }
         }
         sections
@@ -266,6 +266,7 @@ mod tests {
             [(".text", 1, 6, b"x", 0), (".nv_fatbin", 1, 2, b"first", 0), (".data", 1, 3, b"y", 0), ("__nv_relfatbin", 1, 2, b"second", 0)];
         let bytes = made::file(62, 0, &sections);
         let found = Elf::new(&bytes).expect("it is made whole").fat_sections();
+        let found = found.into_iter().map(|(name, range)| (name, &bytes[range])).collect::<Vec<_>>();
         assert_eq!(found, [(".nv_fatbin".into(), &b"first"[..]), ("__nv_relfatbin".into(), b"second")]);
     }
 

@@ -130,9 +130,13 @@ impl<'a> Reader<'a, '_> {
             if !elf.has_its_sections() {
                 self.note(place, "its table of sections lies beyond its end: it is cut off");
             }
-            for (section, content) in elf.fat_sections() {
-                self.containers(content, &Place { section: Some(section), ..place.clone() }, true);
+            let (mut behind, mut number) = (0, 0);
+            for (section, range) in elf.fat_sections() {
+                self.elsewhere(&bytes[behind..range.start], place, &mut number);
+                behind = range.end;
+                self.containers(&bytes[range], &Place { section: Some(section), ..place.clone() }, true);
             }
+            self.elsewhere(&bytes[behind..], place, &mut number);
             return Some(Form::Host);
         }
         // Windows, macOS, 32 bits, or a file with such in it: wherever they lie.
@@ -170,6 +174,17 @@ impl<'a> Reader<'a, '_> {
             if let Some(fault) = container.fault {
                 self.note(&place, &fault);
             }
+        }
+    }
+
+    /// Takes the whole fat binaries in other parts of a host's file: in a section of another name, or among data that the program loads itself.
+    fn elsewhere(&mut self, bytes: &'a [u8], place: &Place, number: &mut usize) {
+        let (containers, _) = container::containers(bytes);
+        for container in containers.into_iter().filter(|container| container.fault.is_none()) {
+            for (index, entry) in container.entries.into_iter().enumerate() {
+                self.entry(entry, Place { container: Some(*number), entry: Some(index), ..place.clone() });
+            }
+            *number += 1;
         }
     }
 
@@ -280,6 +295,18 @@ mod tests {
     }
 
     #[test]
+    fn a_fat_binary_in_a_section_of_another_name_is_found_too() {
+        let other = container(&[entry(container::PTX, 90, 0x11, ptx(&map("other.cu")).as_bytes(), 0)]);
+        let sections = [(".nv_fatbin", 1, 2, &fatbin()[..], 0), ("mine", 1, 2, &other, 0), (".data", 1, 3, &other, 0)];
+        let bytes = elf::made::file(62, 0, &sections);
+        let image = read(&bytes).expect("it was made whole");
+        let places: Vec<_> = image.parts.iter().map(|part| part.place.to_string()).collect();
+        let first = ".nv_fatbin: container 0, entry ";
+        assert_eq!(places, [&format!("{first}0"), &format!("{first}1"), "container 0, entry 0", "container 1, entry 0"]);
+        assert_eq!(image.notes, Vec::<String>::new());
+    }
+
+    #[test]
     fn lone_text_and_lone_code_are_images_too() {
         let text = ptx(&map("a.cu")) + "\0\0";
         let image = read(text.as_bytes()).expect("it is PTX");
@@ -351,8 +378,10 @@ mod tests {
         assert!(said(b"\x7fELF\x01").starts_with("nothing in it can be read: the file: its ELF header is damaged"));
         let whole = host(".nv_fatbin", &fatbin());
         let cut = "nothing in it can be read: the file: its table of sections lies beyond its end: it is cut off";
-        assert_eq!(said(&whole[..whole.len() - 1]), cut);
         assert_eq!(said(&whole[..64]), cut);
+        // Without its table of sections what is whole in it is found all the same, and the fault is told.
+        let image = read(&whole[..whole.len() - 1]).expect("the fat binary is whole").notes;
+        assert_eq!(image, [cut.trim_start_matches("nothing in it can be read: ")]);
     }
 
     #[test]
