@@ -5,6 +5,7 @@ extern crate cuinstr_trial;
 
 use cuinstr::diagnostic::{Code, Severity};
 use cuinstr::options::{Limits, Options, Polls};
+use cuinstr::site::{Form, Kind};
 use cuinstr::verify::verify_ptx;
 use cuinstr::{Rewrite, rewrite_ptx};
 use cuinstr_harness::cubin;
@@ -159,10 +160,24 @@ fn loops_with_few_constant_trips_are_left_alone() {
         ),
         1
     );
+    // Without a sign, steps down end above zero if the bound is a step above it at least.
+    let down = |bound: u32| form(&format!("mov.b32 %r1, 40; $L: add.s32 %r1, %r1, -3; setp.gt.u32 %p1, %r1, {bound}; @%p1 bra $L;"));
+    assert_eq!([2, 3, 4].map(down), [0, 1, 1]);
     // The start is not written anew, the bound is jumped over, or there are too many.
     assert_eq!(form("mov.b32 %r1, 0; $O: $L: add.s32 %r1, %r1, 1; setp.ne.s32 %p1, %r1, 16; @%p1 bra $L; bra $O;"), 0);
     assert_eq!(form("mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 3; setp.ne.s32 %p1, %r1, 16; @%p1 bra $L;"), 0);
     assert_eq!(form("mov.b32 %r1, 0; $L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 1000; @%p1 bra $L;"), 0);
+}
+
+#[test]
+fn strips_of_wide_steps_are_not_computed() {
+    // So many steps as one allowance pays for must not pass 32 bits.
+    for (step, form) in [(1 << 16, Form::Strip), ((1 << 16) + 1, Form::Chunk)] {
+        let body =
+            format!("ld.param.u32 %r2, [k_1]; mov.b32 %r1, 0; $L: add.s32 %r1, %r1, {step}; setp.lt.u32 %p1, %r1, %r2; @%p1 bra $L; ret;");
+        let sites = output(&kernel(&body), Polls::Amortised).0.sites.sites;
+        assert_eq!(sites.iter().find(|site| site.kind == Kind::Loop).map(|site| site.form), Some(form), "{step}");
+    }
 }
 
 #[test]
@@ -178,8 +193,11 @@ fn what_is_left_of_an_unrolled_loop_is_left_alone() {
     assert_eq!(form(&format!("and.b32 %r1, %r2, 7; mov.b32 %r3, 0; setp.ne.s32 %p2, %r1, 0; @!%p2 bra $X; {repeats}")), 1);
     let nest = "setp.ne.s32 %p3, %r3, %r2; @%p3 bra $O;";
     assert_eq!(form(&format!("$O: and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 0; @%p2 bra $X; {repeats} {nest}")), 1);
-    // Nothing says that they are not zero; another number was asked; they are made once, and used up; they are too many.
+    // Nothing says that they are not zero; another number was asked, or not always; they are made once, and used up; they are too many.
     assert_eq!(form(&format!("and.b32 %r1, %r2, 3; {repeats}")), 0);
+    assert_eq!(form(&format!("and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r2, 0; @%p2 bra $X; {repeats}")), 0);
+    let not_always = "setp.ne.s32 %p3, %r2, 9; setp.eq.s32 %p2, %r2, 8; @%p3 setp.eq.s32 %p2, %r1, 0; @%p2 bra $X;";
+    assert_eq!(form(&format!("and.b32 %r1, %r2, 3; {not_always} {repeats}")), 0);
     assert_eq!(form(&format!("setp.eq.s32 %p2, %r1, 0; and.b32 %r1, %r2, 3; @%p2 bra $X; {repeats}")), 0);
     assert_eq!(form(&format!("and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 1; @%p2 bra $X; {repeats}")), 0);
     assert_eq!(form(&format!("and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 0; @%p2 bra $X; $O: {repeats} {nest}")), 0);
@@ -208,6 +226,7 @@ fn the_rest_of_what_may_be_negative_or_shifted_by_anything_is_polled() {
     assert_eq!(form("shr.u32 %r7, %r6, 1; add.s32 %r1, %r7, 1;"), 0);
     assert_eq!(form("shl.b32 %r1, %r4, 2;"), 1);
     assert_eq!(form("shl.b32 %r7, %r6, 1; add.s32 %r1, %r7, 2;"), 0);
+    assert_eq!(form("and.b32 %r7, %r2, 255; shl.b32 %r1, %r7, 2;"), 0);
     // Shifted by more than the least.
     assert_eq!(form("add.s32 %r7, %r4, 1; shr.u32 %r8, %r7, 0; add.s32 %r1, %r8, -1;"), 1);
     assert_eq!(form("add.s32 %r7, %r4, 1; shr.u32 %r8, %r7, %r4; add.s32 %r1, %r8, -1;"), 0);

@@ -20,3 +20,14 @@ pub(crate) const FIRST_NAME: Name = 16;
 pub(crate) fn name_of(number: u64) -> Name {
     Name::try_from(number).ok().filter(|name| *name < AGED).unwrap_or(NO_NAME)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AGED, NO_NAME, name_of};
+
+    #[test]
+    fn what_has_no_number_left_has_no_name() {
+        assert_eq!([AGED - 1, AGED, AGED + 1].map(|number| name_of(number.into())), [AGED - 1, NO_NAME, NO_NAME]);
+        assert_eq!(name_of(1 << 40), NO_NAME);
+    }
+}
