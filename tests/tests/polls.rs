@@ -193,9 +193,11 @@ fn what_is_left_of_an_unrolled_loop_is_left_alone() {
     assert_eq!(form(&format!("and.b32 %r1, %r2, 7; mov.b32 %r3, 0; setp.ne.s32 %p2, %r1, 0; @!%p2 bra $X; {repeats}")), 1);
     let nest = "setp.ne.s32 %p3, %r3, %r2; @%p3 bra $O;";
     assert_eq!(form(&format!("$O: and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 0; @%p2 bra $X; {repeats} {nest}")), 1);
-    // Nothing says that they are not zero; another number was asked, or not always; they are made once, and used up; they are too many.
+    // Nothing says that they are not zero; another number was asked, not always, or to no effect; they are made once, and used up; they are too many.
     assert_eq!(form(&format!("and.b32 %r1, %r2, 3; {repeats}")), 0);
     assert_eq!(form(&format!("and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r2, 0; @%p2 bra $X; {repeats}")), 0);
+    let both_ways = "setp.eq.s32 %p2, %r1, 0; @%p2 bra $Z; add.s32 %r3, %r3, 1; bra $M; $Z: add.s32 %r3, %r3, 2; $M:";
+    assert_eq!(form(&format!("and.b32 %r1, %r2, 3; {both_ways} {repeats}")), 0);
     let not_always = "setp.ne.s32 %p3, %r2, 9; setp.eq.s32 %p2, %r2, 8; @%p3 setp.eq.s32 %p2, %r1, 0; @%p2 bra $X;";
     assert_eq!(form(&format!("and.b32 %r1, %r2, 3; {not_always} {repeats}")), 0);
     assert_eq!(form(&format!("setp.eq.s32 %p2, %r1, 0; and.b32 %r1, %r2, 3; @%p2 bra $X; {repeats}")), 0);
