@@ -36,7 +36,9 @@ pub(crate) fn roles(files: &[(&str, &[u8])], options: &Options) -> Vec<Role> {
         return roles;
     }
     // Where files stand in functions is not known then.
-    roles.iter_mut().for_each(|role| role.is_piece = true);
+    for role in &mut roles {
+        role.is_piece = true;
+    }
     let unit = UnitText::of_whole(files);
     let lexed = lex(&unit.text, 0..unit.text.len(), false);
     if let Ok(fragment) = Fragment::of_file(&lexed) {

@@ -7,17 +7,20 @@ use crate::source::analysis::file_facts::FileFacts;
 use crate::source::syntax::declaration::Declarations;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::macros::Macros;
-use crate::source::syntax::token::{Kind, Lexed};
+use crate::source::syntax::token::{Kind, Lexed, Line};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// These macros by their names. `options` say what is known of the unit's values and device functions.
 pub(crate) fn of_macros(files: &[(&[u8], &Lexed)], options: &Options) -> BTreeMap<Vec<u8>, CompilerLoop> {
     let mut found = BTreeMap::new();
+    // Most units have no such macro, and then no file is read any further.
+    if !files.iter().any(|(source, lexed)| has_suspect(source, lexed)) {
+        return found;
+    }
     let read: Vec<(&[u8], &Lexed, Macros)> =
         files.iter().map(|(source, lexed)| (*source, *lexed, Macros::read(source, lexed, options))).collect();
-    // Most units have no such macro, and then no file is read any further.
-    let mut work: Vec<bool> =
-        read.iter().map(|(source, _, macros)| macros.bodies().any(|body| compiler_loop::is_suspect(source, body))).collect();
+    let is_due = |(source, _, macros): &(&[u8], &Lexed, Macros)| macros.bodies().any(|body| compiler_loop::is_suspect(source, body));
+    let mut work: Vec<bool> = read.iter().map(is_due).collect();
     while work.contains(&true) {
         let mut learnt: BTreeSet<Vec<u8>> = BTreeSet::new();
         for ((source, lexed, macros), is_due) in read.iter().zip(&work) {
@@ -35,6 +38,15 @@ pub(crate) fn of_macros(files: &[(&[u8], &Lexed)], options: &Options) -> BTreeMa
         work = read.iter().map(|(source, _, macros)| macros.bodies().any(|body| names(source, body))).collect();
     }
     found
+}
+
+/// Whether a definition may bring such a loop, by its bytes.
+fn has_suspect(source: &[u8], lexed: &Lexed) -> bool {
+    lexed.directives.iter().any(|directive| {
+        let Line::Define(define) = &directive.line else { return false };
+        let has = |word: &[u8]| memchr::memmem::find(&source[define.body.clone()], word).is_some();
+        has(b"mem") || has(b"new") || has(b"delete") || (has(b"]") && has(b"{"))
+    })
 }
 
 fn of_file(

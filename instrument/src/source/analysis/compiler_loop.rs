@@ -88,10 +88,13 @@ pub(crate) fn of_use(facts: &FileFacts, parameters: &[&[u8]], at: usize, made: C
     number.told(made.message)
 }
 
+/// A use of a macro within the text of another: that one's name and text, and the token.
+type Use<'a> = (&'a [u8], &'a Fragment, usize);
+
 /// What is known of the file's macros, beside what is `known` of macros of others, by their names.
 pub(crate) fn of_macros(facts: &FileFacts, types: &Types, known: BTreeMap<Vec<u8>, CompilerLoop>) -> BTreeMap<Vec<u8>, CompilerLoop> {
     let mut found = known;
-    let mut users: BTreeMap<&[u8], Vec<(&[u8], &Fragment, usize)>> = BTreeMap::new();
+    let mut users: BTreeMap<&[u8], Vec<Use>> = BTreeMap::new();
     let mut work: Vec<Vec<u8>> = found.keys().cloned().collect();
     for (name, body) in facts.macros.definitions() {
         let parameters = parameters(facts.source, body);

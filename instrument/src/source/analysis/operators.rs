@@ -280,12 +280,12 @@ impl<'a> Operators<'a> {
         let fits = |overload: &&Overload<'a>| {
             // The object of a member is converted to nothing else.
             let is_object = overload.is_member && operands.first().is_some_and(|first| first.is_some_and(Type::is_number));
-            let converts = |(parameter, (operand, becomes_any)): (&Type<'a>, (&Option<&Type<'a>>, &bool))| {
+            let converts = |(parameter, (operand, becomes_any)): (&Type<'a>, (Option<&Type<'a>>, &bool))| {
                 *becomes_any || operand.is_none_or(|operand| self.converts(operand, parameter))
             };
             count.is_none_or(|count| overload.count.0 <= count && count <= overload.count.1)
                 && !is_object
-                && overload.operands.iter().zip(operands.iter().zip(&become_any)).all(converts)
+                && overload.operands.iter().zip(operands.iter().copied().zip(&become_any)).all(converts)
         };
         let mut found: BTreeSet<usize> = overloads.iter().filter(fits).map(|overload| overload.function).collect();
         found.extend(self.of_parts(sign, operands));
