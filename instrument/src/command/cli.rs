@@ -265,6 +265,10 @@ pub(crate) struct RewriteArgs {
     #[arg(short = 'U', long = "undefine", value_name = "NAME", value_parser = no_macro)]
     pub(crate) undefined: Vec<GivenMacro>,
 
+    /// Folders that nvcc gets by `-I`: a header found there is the user's, also where it has the name of one of the system's.
+    #[arg(short = 'I', long = "include-path", value_name = "DIR")]
+    pub(crate) folders: Vec<PathBuf>,
+
     /// How diagnostics look on standard error: with source lines, one line each, or one JSON object a line.
     #[arg(long, value_enum, default_value_t = Format::Full)]
     pub(crate) format: Format,

@@ -6,7 +6,7 @@ use super::report::{Style, status_of};
 use super::status::Status;
 use super::{listing, output};
 use cuinstr::diagnostic::{Code, Diagnostic, Severity};
-use cuinstr::launcher::harmless::{beside, harmless_headers};
+use cuinstr::launcher::harmless::Headers;
 use cuinstr::options::Options;
 use cuinstr::project::config::{Config, Used, slashes};
 use cuinstr::project::include::edited;
@@ -132,14 +132,16 @@ impl Job<'_> {
         }
     }
 
-    /// Headers are read only where one would be told of.
+    /// Headers are judged only where one would be told of.
     fn rewrite_source(&self, bytes: &[u8], mut options: Options) -> Rewrite {
-        options.beside = beside(&self.input, bytes);
+        let headers = Headers::of(&self.input, bytes, &self.args.folders);
+        options.own_headers = headers.names();
+        options.unit_macros = headers.macros(&options);
         let first = rewrite(bytes, &options);
         if first.diagnostics.iter().all(|diagnostic| diagnostic.code != Code::HeaderNotRewritten) {
             return first;
         }
-        options.harmless_headers = harmless_headers(&self.input, bytes, &options);
+        options.harmless_headers = headers.harmless(&options);
         if options.harmless_headers.is_empty() { first } else { rewrite(bytes, &options) }
     }
 

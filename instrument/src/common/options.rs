@@ -175,6 +175,19 @@ pub struct UnitMacro {
     pub leaves: bool,
     /// Labels that it jumps to.
     pub labels: Vec<String>,
+    /// A loop that the compiler makes of its text.
+    pub compiler_loop: Option<CompilerLoop>,
+}
+
+/// A loop that the compiler makes of a macro's text, which has none, and what decides how long it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompilerLoop {
+    /// What to tell of it.
+    pub message: &'static str,
+    /// The place of the macro's parameter that says how often it repeats; absent: it is taken for long whatever the macro's use gives.
+    pub parameter: Option<usize>,
+    /// What that number is multiplied by.
+    pub factor: i64,
 }
 
 /// A macro as the compiler's command line has it, which decides conditions (`#if`).
@@ -237,13 +250,15 @@ pub struct Options {
     pub unit_macros: Vec<UnitMacro>,
     /// Where bodies of functions begin, with the ends of lines joined, that functions of other files call and that lead back there.
     pub entered: Vec<usize>,
+    /// Whether another file may include this one within a device function, so that it holds statements.
+    pub is_piece: bool,
     /// Whether the files that this one includes are rewritten with it. If not, a header that may hold device code is a gap.
     pub in_unit: bool,
     /// Paths of further files that are rewritten, as they may be named in `#include`.
     pub rewritten_too: Vec<String>,
-    /// Quoted includes, by their names as they are spelled, that lie beside the file: these are none of the system's.
-    pub beside: Vec<String>,
-    /// Quoted includes, by their names as they are spelled, whose headers need no polls.
+    /// Includes, as they are spelled with quotes or angle brackets, that are found in folders of the user's: these are none of the system's.
+    pub own_headers: Vec<String>,
+    /// Includes, spelled in the same way, whose headers need no polls.
     pub harmless_headers: Vec<String>,
     /// Names that device code in other files of the translation unit uses: functions of these names are device code, marked or not.
     pub device_names: Vec<String>,

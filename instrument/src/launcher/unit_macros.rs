@@ -1,6 +1,6 @@
 //! What other files of a translation unit, and the command line, say of the macros that one of them uses.
 
-use crate::options::{UnitMacro, ValueMacro};
+use crate::options::{CompilerLoop, UnitMacro, ValueMacro};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::token::{Kind, Lexed, Line, Token, is_name_byte, lex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,12 +19,20 @@ struct Definitions<'a> {
     changes: bool,
     /// Whether a text leaves what is around it.
     leaves: bool,
+    /// A loop that the compiler makes.
+    compiler_loop: Option<CompilerLoop>,
     /// What `##` joins to other words: words of the text that begin or end a new one.
     joined: BTreeSet<&'a [u8]>,
 }
 
-/// The macros of these texts, of which `unchanged` ones, the command line among them, get no polls. `values` are those that stand for values.
-pub(super) fn of_unit(files: &[(&[u8], Lexed)], unchanged: &[(&[u8], Lexed)], values: &[ValueMacro]) -> Vec<UnitMacro> {
+/// The macros of these texts, of which `unchanged` ones, the command line among them, get no polls. `values` are those that stand for values, and `loops`
+/// those of which the compiler makes loops.
+pub(super) fn of_unit(
+    files: &[(&[u8], Lexed)],
+    unchanged: &[(&[u8], Lexed)],
+    values: &[ValueMacro],
+    loops: &BTreeMap<Vec<u8>, CompilerLoop>,
+) -> Vec<UnitMacro> {
     let mut all: BTreeMap<&[u8], Definitions> = BTreeMap::new();
     for (source, lexed, stays) in
         files.iter().map(|(source, lexed)| (*source, lexed, false)).chain(unchanged.iter().map(|(source, lexed)| (*source, lexed, true)))
@@ -47,6 +55,9 @@ pub(super) fn of_unit(files: &[(&[u8], Lexed)], unchanged: &[(&[u8], Lexed)], va
             }
         }
     }
+    for (name, definitions) in &mut all {
+        definitions.compiler_loop = loops.get(*name).copied();
+    }
     spread(&mut all);
     let harmless: BTreeSet<&[u8]> = values.iter().filter(|value| value.harmless).map(|value| value.name.as_bytes()).collect();
     let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
@@ -58,6 +69,7 @@ pub(super) fn of_unit(files: &[(&[u8], Lexed)], unchanged: &[(&[u8], Lexed)], va
         changes: definitions.changes && !harmless.contains(name),
         leaves: definitions.leaves,
         labels: definitions.labels.iter().map(|label| text(label)).collect(),
+        compiler_loop: definitions.compiler_loop,
     });
     told.collect()
 }
@@ -74,8 +86,9 @@ fn spread<'a>(all: &mut BTreeMap<&'a [u8], Definitions<'a>>) {
     while let Some(name) = work.pop() {
         let Some(told) = all.get(name).map(Definitions::told) else { continue };
         let parts = (1..name.len()).flat_map(|length| [&name[..length], &name[name.len() - length..]]);
-        let pasting = parts.filter(|_| told.repeats).filter_map(|part| pasters.get(part)).flatten();
-        let pasted = Told { repeats: told.repeats, ..Told::default() };
+        let made = all.get(name).and_then(|definitions| definitions.compiler_loop).map(|made| made.message);
+        let pasting = parts.filter(|_| told.repeats || made.is_some()).filter_map(|part| pasters.get(part)).flatten();
+        let pasted = Told { repeats: told.repeats, made, ..Told::default() };
         let reached = users.get(name).into_iter().flatten().map(|user| (user, &told)).chain(pasting.map(|paster| (paster, &pasted)));
         for (other, told) in reached {
             if all.get_mut(other).is_some_and(|definitions| definitions.take(told)) {
@@ -92,25 +105,33 @@ struct Told<'a> {
     repeats: bool,
     changes: bool,
     leaves: bool,
+    /// A loop that the compiler makes whatever a use gives.
+    made: Option<&'static str>,
 }
 
 impl<'a> Definitions<'a> {
     fn told(&self) -> Told<'a> {
-        Told { labels: self.labels.clone(), repeats: self.repeats, changes: self.changes, leaves: self.leaves }
+        let made = self.compiler_loop.filter(|made| made.parameter.is_none()).map(|made| made.message);
+        Told { labels: self.labels.clone(), repeats: self.repeats, changes: self.changes, leaves: self.leaves, made }
     }
 
     fn says_something(&self) -> bool {
-        self.repeats || self.changes || self.leaves || !self.labels.is_empty()
+        self.repeats || self.changes || self.leaves || self.compiler_loop.is_some() || !self.labels.is_empty()
     }
 
     /// Whether that was not known.
     fn take(&mut self, told: &Told<'a>) -> bool {
-        let before = (self.labels.len(), self.repeats, self.changes, self.leaves);
+        let before = (self.labels.len(), self.repeats, self.changes, self.leaves, self.compiler_loop);
         self.labels.extend(&told.labels);
         self.repeats |= told.repeats;
         self.changes |= told.changes;
         self.leaves |= told.leaves;
-        before != (self.labels.len(), self.repeats, self.changes, self.leaves)
+        if let Some(message) = told.made
+            && self.compiler_loop.is_none_or(|made| made.parameter.is_some())
+        {
+            self.compiler_loop = Some(CompilerLoop { message, parameter: None, factor: 1 });
+        }
+        before != (self.labels.len(), self.repeats, self.changes, self.leaves, self.compiler_loop)
     }
 
     fn read(&mut self, source: &'a [u8], body: &Fragment, parameters: &[u8], stays: bool) {
@@ -194,7 +215,7 @@ mod tests {
                 one.labels.iter().flat_map(|label| [" >", label]).collect::<String>()
             )
         };
-        of_unit(&read(files), &read(unchanged), &[]).into_iter().map(tell).collect()
+        of_unit(&read(files), &read(unchanged), &[], &BTreeMap::new()).into_iter().map(tell).collect()
     }
 
     #[test]

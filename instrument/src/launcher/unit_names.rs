@@ -6,7 +6,8 @@ use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::{Lexed, is_name_byte, lex};
 use crate::source::syntax::{definition, keyword, macro_values, macros, plain_macros, splice};
-use crate::source::unit_cycles;
+use crate::source::unit_cycles::{self, Role};
+use crate::source::unit_loops;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What is known of a unit's names.
@@ -23,8 +24,8 @@ pub(super) struct UnitNames {
     device_functions: BTreeSet<Vec<u8>>,
     /// All of its macros.
     unit_macros: Vec<UnitMacro>,
-    /// Bodies of functions that lie on cycles of calls through several files, by the texts of their files.
-    entered: HashMap<Vec<u8>, Vec<usize>>,
+    /// What its files are to each other, by their texts.
+    roles: HashMap<Vec<u8>, Role>,
     /// Whether one of its files, or the command line, makes a macro of a word of the language.
     redefines: bool,
 }
@@ -44,7 +45,6 @@ impl UnitNames {
         let unchanged: Vec<(&[u8], Lexed)> = foreign.iter().map(|bytes| read(bytes)).chain([(defined, command_line)]).collect();
         let marking: Vec<_> = unchanged.iter().chain(&files).map(|(bytes, lexed)| (*bytes, lexed)).collect();
         self.value_macros = macro_values::of_files(&marking, Some(&words));
-        self.unit_macros = unit_macros::of_unit(&files, &unchanged, &self.value_macros);
         // A macro may stand for one of a file that comes later.
         for _ in 0..3 {
             let mut known: BTreeMap<String, Option<Space>> = BTreeMap::new();
@@ -66,13 +66,16 @@ impl UnitNames {
         let options = Options {
             device_macros: self.shared_macros.clone(),
             device_names: names(&self.device_names),
+            device_functions: names(&self.device_functions),
             value_macros: self.value_macros.clone(),
+            in_unit: true,
             ..options.clone()
         };
+        let loops = unit_loops::of_macros(&marking, &options);
+        self.unit_macros = unit_macros::of_unit(&files, &unchanged, &self.value_macros, &loops);
         let texts: Vec<(&str, &[u8])> = unit.iter().zip(&files).map(|((name, _), (text, _))| (*name, *text)).collect();
-        let entered = unit_cycles::entered(&texts, &options).into_iter().map(Vec::from_iter);
         let bytes = unit.iter().map(|(_, bytes)| bytes.to_vec());
-        self.entered = bytes.zip(entered).filter(|(_, entered)| !entered.is_empty()).collect();
+        self.roles = bytes.zip(unit_cycles::roles(&texts, &options)).filter(|(_, role)| *role != Role::default()).collect();
     }
 
     /// Learns which names device code of any file uses that another file gives to a function without a mark.
@@ -110,7 +113,8 @@ impl UnitNames {
         options.device_names = among(&self.device_names);
         options.device_functions = among(&self.device_functions);
         options.in_unit = true;
-        options.entered = self.entered.get(bytes).cloned().unwrap_or_default();
+        let Role { entered, is_piece } = self.roles.get(bytes).cloned().unwrap_or_default();
+        (options.entered, options.is_piece) = (entered.into_iter().collect(), is_piece);
         if self.redefines && options.polls == Polls::Amortised {
             options.polls = Polls::CountDown;
         }

@@ -12,6 +12,8 @@ mod tests;
 #[cfg(feature = "launcher")]
 pub(crate) mod unit_cycles;
 #[cfg(feature = "launcher")]
+pub(crate) mod unit_loops;
+#[cfg(feature = "launcher")]
 mod unit_text;
 
 use crate::common::diagnostic::{Code, Diagnostic, Severity};

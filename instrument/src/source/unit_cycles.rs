@@ -1,4 +1,4 @@
-//! Cycles of calls that pass several files of a translation unit. Each file knows of its own.
+//! What files of a translation unit are to each other: cycles of calls that pass several of them, and files that stand in functions of others.
 
 use crate::common::options::Options;
 use crate::source::analysis::call_graph::{Call, CallGraph};
@@ -12,39 +12,53 @@ use crate::source::syntax::token::lex;
 use crate::source::unit_text::UnitText;
 use std::collections::BTreeSet;
 
-/// For each of these files, names and texts: where the bodies begin of its functions that lie on a cycle with functions of others, and that these call. A
-/// poll in each leaves no cycle but those within one file.
-pub(crate) fn entered(files: &[(&str, &[u8])], options: &Options) -> Vec<BTreeSet<usize>> {
-    let found = vec![BTreeSet::new(); files.len()];
+/// What the other files of a unit do with one of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Role {
+    /// Where the bodies begin of its functions that lie on a cycle with functions of others, and that these call. A poll in each leaves no cycle but those
+    /// within one file.
+    pub(crate) entered: BTreeSet<usize>,
+    /// Whether another may include it within a device function.
+    pub(crate) is_piece: bool,
+}
+
+/// The roles of these files, given as names and texts.
+pub(crate) fn roles(files: &[(&str, &[u8])], options: &Options) -> Vec<Role> {
+    let mut roles = vec![Role::default(); files.len()];
     if files.len() < 2 {
-        return found;
+        return roles;
     }
     // A file alone may hold half of a function; with those that include it, it is whole.
     let unit = UnitText::new(files);
     let lexed = lex(&unit.text, 0..unit.text.len(), false);
     if let Ok(fragment) = Fragment::of_file(&lexed) {
-        return entered_in(&unit, &fragment, &Macros::read(&unit.text, &lexed, options), options, found);
+        find(&unit, &fragment, &Macros::read(&unit.text, &lexed, options), options, &mut roles);
+        return roles;
+    }
+    // Where files stand in functions is not known then.
+    for role in &mut roles {
+        role.is_piece = true;
     }
     let unit = UnitText::of_whole(files);
     let lexed = lex(&unit.text, 0..unit.text.len(), false);
-    match Fragment::of_file(&lexed) {
-        Ok(fragment) => entered_in(&unit, &fragment, &Macros::read(&unit.text, &lexed, options), options, found),
-        Err(_) => found,
+    if let Ok(fragment) = Fragment::of_file(&lexed) {
+        find(&unit, &fragment, &Macros::read(&unit.text, &lexed, options), options, &mut roles);
     }
+    roles
 }
 
-fn entered_in(
-    unit: &UnitText,
-    fragment: &Fragment,
-    macros: &Macros,
-    options: &Options,
-    mut found: Vec<BTreeSet<usize>>,
-) -> Vec<BTreeSet<usize>> {
+fn find(unit: &UnitText, fragment: &Fragment, macros: &Macros, options: &Options, roles: &mut [Role]) {
     let text = &unit.text;
     let code = definition::device_code(text, fragment, macros, options);
     let functions: Vec<&Function> = code.functions.values().collect();
     let place = |token: usize| unit.place(fragment.tokens[token].start as usize);
     let file = |function: usize| place(functions[function].open).0;
+    for (index, function) in functions.iter().enumerate() {
+        let bytes = fragment.tokens[function.open].start as usize..fragment.tokens[function.close].end as usize;
+        for piece in unit.files_in(bytes).filter(|piece| *piece != file(index)) {
+            roles[piece].is_piece = true;
+        }
+    }
     let mut types = Types::default();
     types.read(text, fragment, macros);
     let calls = CallGraph::new(text, fragment, &functions, macros, types);
@@ -67,8 +81,7 @@ fn entered_in(
         let entered: BTreeSet<usize> = from_others.chain(cycle.keys().copied().filter(|_| is_indirect)).collect();
         for function in entered.into_iter().filter(|function| !matches!(ends.get(function), Some(Descent::Instances | Descent::Deduced))) {
             let (file, offset) = place(functions[function].open);
-            found[file].insert(offset);
+            roles[file].entered.insert(offset);
         }
     }
-    found
 }

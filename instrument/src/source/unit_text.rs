@@ -77,6 +77,12 @@ impl UnitText {
         self.text.push(b'\n');
     }
 
+    /// The files that the bytes of the text come from.
+    pub(crate) fn files_in(&self, bytes: Range<usize>) -> impl Iterator<Item = usize> {
+        let first = self.parts.partition_point(|(begin, ..)| *begin <= bytes.start) - 1;
+        self.parts[first..].iter().take_while(move |(begin, ..)| *begin < bytes.end).map(|(_, file, _)| *file)
+    }
+
     /// The file that the byte of the text comes from, and its place there.
     pub(crate) fn place(&self, at: usize) -> (usize, usize) {
         let part = self.parts.partition_point(|(begin, ..)| *begin <= at) - 1;

@@ -232,6 +232,46 @@ fn limits_and_polls_change_the_output() {
 }
 
 #[test]
+fn macros_of_headers_and_pieces_of_functions_are_read() {
+    for (header, statement, code) in [
+        ("#define COPY(to, from, count) memcpy(to, from, count)\n", "COPY(p, p + n, n);", "CI019"),
+        ("#define COPY(to, from, count) memcpy(to, from, count)\n", "COPY(p, p + n, 16);", ""),
+        ("#define AGAIN(x) if (x) goto top\n", "AGAIN(p[3]);", "CI012"),
+        ("#define ONCE(x) do { x; } while (0)\n", "ONCE(p[3] = 1);", ""),
+    ] {
+        let source = format!("#include \"some.h\"\n__global__ void k(int *p, int n) {{ top: p[1]++; {statement} }}\n");
+        let run = Project::new(&[("k.cu", &*source), ("some.h", header)]).run("k.cu -o out.cu --strict").exits(i32::from(!code.is_empty()));
+        assert!(run.stderr.contains(code), "{header}: {}", run.stderr);
+    }
+    for (piece, is_told) in [("memcpy(p, p + n, n);\n", true), ("memcpy(p, p + n, 16);\n", false), ("while (p[3]) p[4]++;\n", true)] {
+        let source = "__global__ void k(int *p, int n) {\n#include \"piece.inc\"\n}\n";
+        let run = Project::new(&[("k.cu", source), ("piece.inc", piece)]).run("k.cu -o out.cu --strict").exits(i32::from(is_told));
+        assert_eq!(run.stderr.contains("error[CI016]"), is_told, "{piece}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_header_in_a_folder_of_the_users_is_none_of_the_systems() {
+    let device = "__device__ inline void part(volatile int *p) { while (*p) { } }\n";
+    let kernel = "__global__ void k(volatile int *p) { while (*p) { } }\n";
+    for (include, header, option, is_told) in [
+        ("<algorithm>", device, "-Imine", true),
+        ("<algorithm>", device, "-I other -I mine", true),
+        ("<algorithm>", device, "--include-path=other", false),
+        ("<algorithm>", "int twice(int);\n", "-Imine", false),
+        ("\"vector\"", device, "-Imine", true),
+        ("<own.h>", device, "-Imine", true),
+        ("<own.h>", "int twice(int);\n", "-Imine", false),
+    ] {
+        let name = include.trim_matches(['<', '>', '"']);
+        let project =
+            Project::new(&[("k.cu", &*format!("#include {include}\n{kernel}")), (&*format!("mine/{name}"), header), ("other/x.h", "")]);
+        let run = project.run(&format!("k.cu -o out.cu --strict {option}")).exits(i32::from(is_told));
+        assert_eq!(run.stderr.contains("error[CI016]"), is_told, "{include} {option}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn a_header_of_the_users_is_none_of_the_systems_of_that_name() {
     let device = "__device__ void part(volatile int *p) { while (*p) { } }\n";
     for (name, is_told) in [("math.h", true), ("vector", true), ("cuda_runtime.h", true), ("my_kernels", true), ("limits.h", false)] {

@@ -474,6 +474,60 @@ fn macros_of_others_that_may_repeat_are_told_where_they_are_used() {
 }
 
 #[test]
+fn loops_that_the_compiler_makes_of_macros_of_other_files_are_told() {
+    let kernel = |statement: &str| format!("#include <pre.h>\n__global__ void k(char* a, char* b, int n) {{ {statement} }}\n");
+    let copy = "#define copy(to, from, count) memcpy(to, from, count)\n";
+    let more = "#define also(to, from) copy(to, from, n)\n#define DO(what) co##what\n";
+    for (options, macros, statement, is_gap) in [
+        ("-Ipre", copy, "copy(a, b, n);", true),
+        ("-isystem pre", copy, "copy(a, b, n);", true),
+        ("-Ipre -Dcopy(to,from,count)=memcpy(to,from,count)", "", "copy(a, b, n);", true),
+        ("-Ipre", copy, "copy(a, b, 64);", false),
+        ("-Ipre", copy, "copy(a, b, 1 << 20);", true),
+        ("-Ipre", &format!("{copy}{more}"), "also(a, b);", true),
+        ("-Ipre", &format!("{copy}{more}"), "DO(py)(a, b, n);", true),
+        ("-Ipre", "#define MAKE(type, count) new type[count]\n", "struct S { int a; __device__ S() { a = 3; } }; new S; MAKE(S, n);", true),
+    ] {
+        let project = Project::new(&[("a.cu", &kernel(statement)), ("pre/pre.h", macros)]);
+        let done = strictly(&project, options, "a.cu");
+        let said = done.err();
+        assert_eq!(said.is_some(), is_gap, "{options} {macros} {statement}: {said:?}");
+        if let Some(said) = said {
+            assert!(said.contains("a.cu:2:") && said.contains("error[CI019]"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn what_no_poll_can_stand_in_is_told_in_a_piece_of_a_function_too() {
+    let source = |before: &str, after: &str| {
+        format!("{before}\n__global__ void k(volatile int* o, int n) {{ top: o[1]++;\n#include \"piece.inc\"\n{after} o[2] = 1; }}\n")
+    };
+    let class = "struct S { int a; __device__ S() { a = 3; } };";
+    for (before, piece, after, code) in [
+        ("", "memcpy((void*)o, (void*)(o + n), n);\n", "", Some("CI019")),
+        (class, "S* made = new S[n];\n", "o[3] = made[1].a;", Some("CI019")),
+        ("", "int all[300][300] = {};\n", "o[3] = all[n][n];", Some("CI019")),
+        ("#define again(x) if (x) goto top\n", "again(o[3]);\n", "", Some("CI012")),
+        ("", "memcpy((void*)o, (void*)(o + n), 16);\n", "", None),
+        ("", "while (o[3]) { o[4]++; }\n", "", None),
+    ] {
+        let project = Project::new(&[("a.cu", &source(before, after)), ("piece.inc", piece)]);
+        let done = strictly(&project, "", "a.cu");
+        match (&done, code) {
+            (Err(said), Some(code)) => assert!(said.contains("piece.inc:1:") && said.contains(&format!("error[{code}]")), "{said}"),
+            (done, code) => assert_eq!((done.is_err(), code), (false, None), "{piece}: {done:?}"),
+        }
+    }
+    // In a header, an array of the program's is no loop of a kernel's.
+    let project = Project::new(&[
+        ("a.cu", "#include \"all.h\"\n__global__ void k(int* o) { while (*o) *o = all[1]; }\n"),
+        ("all.h", "static __device__ int all[90000] = {};\n"),
+    ]);
+    strictly(&project, "", "a.cu").expect("it compiles");
+}
+
+#[test]
 fn a_macro_of_another_file_that_changes_a_counter_is_no_value() {
     let strips = |options: &str, pre: &str, statement: &str| {
         let source =

@@ -86,6 +86,16 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
         Proved,
     ),
     (
+        "a counter that the loop's body sets again and again",
+        "__global__ void k(volatile int *p) { for (int i = 0; i < 16; ++i) i = p[3]; }\n",
+        Proved,
+    ),
+    (
+        "a counter that a macro in the loop's body sets",
+        "#define next (i = p[3])\n__global__ void k(volatile int *p) { for (int i = 0; i < 16; ++i) { p[1] = next; } }\n",
+        Proved,
+    ),
+    (
         "a kernel inside a macro's argument",
         "#define WRAP(text) text\nWRAP(__global__ void k(int *p) { p[threadIdx.x] = 1; })\nWRAP(__global__ void l(int *p, int n) { for (int i = 0; i < n; ++i) { for (int j = 0; j < n; ++j) p[i + j] += i; } })\n",
         Proved,

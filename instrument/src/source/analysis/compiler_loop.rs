@@ -1,6 +1,7 @@
 //! Loops that the compiler makes where the text has none: over the elements of `new T[n]` and `delete[]`, over bytes that are copied or filled, and over
 //! an array's initial values.
 
+use crate::common::options::CompilerLoop;
 use crate::source::analysis::declared_type::{Type, Types};
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::analysis::trip_count;
@@ -20,48 +21,152 @@ const MOST_TYPE: usize = 64;
 /// Functions that the compiler makes a loop of. (Device code has no `memmove` but the compiler's own.)
 const OF_BYTES: &[&[u8]] = &[b"memcpy", b"memset", b"__builtin_memcpy", b"__builtin_memset", b"__builtin_memmove"];
 
-/// What to tell of a loop that the compiler makes at the token, unless it surely has few iterations.
-pub(crate) fn at(facts: &FileFacts, types: &Types, at: usize) -> Option<&'static str> {
+/// A number of iterations.
+#[derive(Debug, Clone, Copy)]
+enum Count {
+    Few,
+    /// As many as the argument for a macro's parameter, times a factor.
+    Of(usize, i64),
+    Many,
+}
+
+impl Count {
+    fn told(self, message: &'static str) -> Option<CompilerLoop> {
+        match self {
+            Self::Few => None,
+            Self::Of(parameter, factor) => Some(CompilerLoop { message, parameter: Some(parameter), factor }),
+            Self::Many => Some(CompilerLoop { message, parameter: None, factor: 1 }),
+        }
+    }
+
+    /// As often for each iteration of another loop.
+    fn times(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Few, count) | (count, Self::Few) => count,
+            _ => Self::Many,
+        }
+    }
+}
+
+/// The loop that the compiler makes at the token, unless it surely has few iterations. `parameters` are those of the macro whose body the fragment is.
+pub(crate) fn at(facts: &FileFacts, types: &Types, parameters: &[&[u8]], at: usize) -> Option<CompilerLoop> {
     let (fragment, source) = (facts.fragment, facts.source);
     match fragment.kind(at)? {
         Kind::Keyword if fragment.text(source, at) == b"new" => {
-            let is_long = counts(fragment, at + 1).any(|range| !is_few(facts, range));
-            (is_long && is_constructed(facts, types, at + 1)).then_some("`new` makes objects one after the other: that loop is not polled")
+            let number = counts(fragment, at + 1).fold(Count::Few, |number, range| number.times(count(facts, parameters, range)));
+            let told = number.told("`new` makes objects one after the other: that loop is not polled");
+            told.filter(|_| is_constructed(facts, types, at + 1))
         }
         Kind::Keyword if fragment.text(source, at) == b"delete" && fragment.is(at + 1, b'[') && fragment.is(at + 2, b']') => {
-            (!is_of_numbers(facts, types, at + 3)).then_some("`delete[]` ends objects one after the other: that loop is not polled")
+            let told = Count::Many.told("`delete[]` ends objects one after the other: that loop is not polled");
+            told.filter(|_| !is_of_numbers(facts, types, at + 3))
         }
         Kind::Ident if of_bytes(facts, at) => {
             let size = last_argument(fragment, at + 1)?;
-            (!is_few(facts, size)).then_some("this copies or fills bytes in a loop of the compiler's: it is not polled")
+            count(facts, parameters, size).told("this copies or fills bytes in a loop of the compiler's: it is not polled")
         }
-        Kind::Punct(b'{') if at > 1 && fragment.is(at - 1, b']') => fills(facts, at - 1),
-        Kind::Punct(b'{') if at > 2 && fragment.kind(at - 1) == Some(Kind::Assign) && fragment.is(at - 2, b']') => fills(facts, at - 2),
+        Kind::Punct(b'{') if at > 1 && fragment.is(at - 1, b']') => fills(facts, parameters, at - 1),
+        Kind::Punct(b'{') if at > 2 && fragment.kind(at - 1) == Some(Kind::Assign) && fragment.is(at - 2, b']') => {
+            fills(facts, parameters, at - 2)
+        }
         _ => None,
     }
 }
 
-/// What to tell of uses of this file's macros that bring such loops along.
-pub(crate) fn of_macros(facts: &FileFacts, types: &Types) -> BTreeMap<Vec<u8>, &'static str> {
-    let mut found: BTreeMap<&[u8], &'static str> = BTreeMap::new();
-    let mut users: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
+/// The loop that the use of a macro at the token brings along, where the macro's text brings this one.
+pub(crate) fn of_use(facts: &FileFacts, parameters: &[&[u8]], at: usize, made: CompilerLoop) -> Option<CompilerLoop> {
+    let argument = made.parameter.and_then(|parameter| arguments(facts.fragment, at + 1).nth(parameter));
+    let Some(argument) = argument else { return Count::Many.told(made.message) };
+    let number = match trip_count::literal(facts, &argument) {
+        Some(literal) if literal.value.saturating_mul(made.factor) <= MOST => Count::Few,
+        Some(_) => Count::Many,
+        None => match count(facts, parameters, argument) {
+            Count::Of(parameter, factor) => Count::Of(parameter, factor.saturating_mul(made.factor)),
+            count => count,
+        },
+    };
+    number.told(made.message)
+}
+
+/// A use of a macro within the text of another: that one's name and text, and the token.
+type Use<'a> = (&'a [u8], &'a Fragment, usize);
+
+/// What is known of the file's macros, beside what is `known` of macros of others, by their names.
+pub(crate) fn of_macros(facts: &FileFacts, types: &Types, known: BTreeMap<Vec<u8>, CompilerLoop>) -> BTreeMap<Vec<u8>, CompilerLoop> {
+    let mut found = known;
+    let mut users: BTreeMap<&[u8], Vec<Use>> = BTreeMap::new();
+    let mut work: Vec<Vec<u8>> = found.keys().cloned().collect();
     for (name, body) in facts.macros.definitions() {
+        let parameters = parameters(facts.source, body);
         let facts = FileFacts { fragment: body, ..*facts };
-        found.extend((0..body.len()).find_map(|token| at(&facts, types, token)).map(|message| (name, message)));
-        for token in body.tokens.iter().filter(|token| token.kind == Kind::Ident) {
-            users.entry(&facts.source[token.range()]).or_default().push(name);
-        }
-    }
-    let mut work: Vec<&[u8]> = found.keys().copied().collect();
-    while let Some(name) = work.pop() {
-        let message = found[name];
-        for user in users.get(name).into_iter().flatten() {
-            if found.insert(user, message).is_none() {
-                work.push(user);
+        for token in 0..body.len() {
+            if let Some(made) = at(&facts, types, &parameters, token)
+                && learn(&mut found, name, made)
+            {
+                work.push(name.to_vec());
+            }
+            if body.kind(token) == Some(Kind::Ident) {
+                users.entry(body.text(facts.source, token)).or_default().push((name, body, token));
             }
         }
     }
-    found.into_iter().map(|(name, message)| (name.to_vec(), message)).collect()
+    while let Some(name) = work.pop() {
+        let made = found[&name];
+        for (user, body, token) in users.get(&*name).into_iter().flatten() {
+            let facts = FileFacts { fragment: body, ..*facts };
+            if let Some(made) = of_use(&facts, &parameters(facts.source, body), *token, made)
+                && learn(&mut found, user, made)
+            {
+                work.push(user.to_vec());
+            }
+        }
+    }
+    found
+}
+
+/// Whether this of a macro was not known. What its definitions say of different numbers is one loop of any number.
+pub(crate) fn learn(found: &mut BTreeMap<Vec<u8>, CompilerLoop>, name: &[u8], made: CompilerLoop) -> bool {
+    let Some(known) = found.get_mut(name) else {
+        found.insert(name.to_vec(), made);
+        return true;
+    };
+    let is_known = known.parameter.is_none() || (known.parameter == made.parameter && known.factor >= made.factor);
+    if !is_known {
+        *known = CompilerLoop { parameter: None, factor: 1, ..*known };
+    }
+    !is_known
+}
+
+/// Whether a text may be that of a macro which the compiler makes a loop of by itself.
+#[cfg(feature = "launcher")]
+pub(crate) fn is_suspect(source: &[u8], body: &Fragment) -> bool {
+    let is_initialised = |at: usize| body.is(at, b']') && (body.is(at + 1, b'{') || body.kind(at + 1) == Some(Kind::Assign));
+    (0..body.len()).any(|at| {
+        let text = body.text(source, at);
+        OF_BYTES.contains(&text) || (body.kind(at) == Some(Kind::Keyword) && matches!(text, b"new" | b"delete")) || is_initialised(at)
+    })
+}
+
+/// The parameters of the macro whose body this is, in their order.
+fn parameters<'a>(source: &'a [u8], body: &Fragment) -> Vec<&'a [u8]> {
+    let behind = body.of_macro.as_ref().map_or(&b""[..], |name| &source[name.end..]);
+    let list = behind.strip_prefix(b"(").and_then(|list| list.split(|byte| *byte == b')').next());
+    list.map_or_else(Vec::new, |list| list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect())
+}
+
+/// The arguments in the parenthesis.
+fn arguments(fragment: &Fragment, open: usize) -> impl Iterator<Item = Range<usize>> {
+    let close = fragment.mate(open).filter(|close| *close > open && fragment.is(open, b'('));
+    let mut start = close.map(|_| open + 1);
+    std::iter::from_fn(move || {
+        let (from, close) = (start?, close?);
+        let mut at = from;
+        while at < close && !fragment.is(at, b',') {
+            at = fragment.mate(at).filter(|mate| *mate > at).unwrap_or(at) + 1;
+        }
+        start = (at < close).then_some(at + 1);
+        Some(from..at)
+    })
 }
 
 /// The brackets' insides of the array that an operand of `new` makes.
@@ -131,29 +236,64 @@ fn of_bytes(facts: &FileFacts, at: usize) -> bool {
         && !is_declared(source, fragment, at)
 }
 
-/// The tokens behind the last comma of the list.
+/// The last argument in the parenthesis.
 fn last_argument(fragment: &Fragment, open: usize) -> Option<Range<usize>> {
-    let close = fragment.mate(open).filter(|close| *close > open)?;
-    let (mut at, mut start) = (open + 1, open + 1);
-    while at < close {
-        if fragment.is(at, b',') {
-            start = at + 1;
-        }
-        at = fragment.mate(at).filter(|mate| *mate > at).unwrap_or(at) + 1;
-    }
-    Some(start..close)
+    arguments(fragment, open).last()
 }
 
-/// What to tell of an array, whose last bracket closes there, that gets initial values.
-fn fills(facts: &FileFacts, close: usize) -> Option<&'static str> {
+/// The loop over an array, whose last bracket closes there, that gets initial values.
+fn fills(facts: &FileFacts, parameters: &[&[u8]], close: usize) -> Option<CompilerLoop> {
     let fragment = facts.fragment;
-    let (mut first, mut product) = (close + 1, 1_i64);
+    let (mut first, mut product, mut number) = (close + 1, 1_i64, Count::Few);
     while let Some(open) = first.checked_sub(1).filter(|close| fragment.is(*close, b']')).and_then(|close| fragment.mate(close)) {
-        product = product.saturating_mul(trip_count::literal(facts, &(open + 1..first - 1)).map_or(1, |count| count.value));
+        let length = open + 1..first - 1;
+        product = product.saturating_mul(trip_count::literal(facts, &length).map_or(1, |count| count.value));
+        if let Some(of) = product_with_parameter(facts, parameters, length) {
+            number = number.times(of);
+        }
         first = open;
     }
     let is_array = first.checked_sub(1).is_some_and(|name| is_declared(facts.source, fragment, name));
-    (is_array && product > MOST).then_some("an array gets its initial values in a loop of the compiler's: it is not polled")
+    let number = match number {
+        _ if product > MOST => Count::Many,
+        Count::Of(parameter, factor) => Count::Of(parameter, factor.saturating_mul(product)),
+        number => number,
+    };
+    number.told("an array gets its initial values in a loop of the compiler's: it is not polled").filter(|_| is_array)
+}
+
+/// How many the tokens stand for, as far as anything is known.
+fn count(facts: &FileFacts, parameters: &[&[u8]], range: Range<usize>) -> Count {
+    let names_parameter = |at: usize| parameters.contains(&facts.fragment.text(facts.source, at));
+    if !range.clone().any(names_parameter) {
+        return if is_few(facts, range) { Count::Few } else { Count::Many };
+    }
+    product_with_parameter(facts, parameters, range).unwrap_or(Count::Many)
+}
+
+/// A product of one parameter of the macro, numbers, and sizes of types, which are taken for small.
+fn product_with_parameter(facts: &FileFacts, parameters: &[&[u8]], range: Range<usize>) -> Option<Count> {
+    let (fragment, source) = (facts.fragment, facts.source);
+    let (mut found, mut factor, mut at) = (None, 1_i64, range.start);
+    while at < range.end {
+        let text = fragment.text(source, at);
+        match fragment.tokens[at].kind {
+            Kind::Keyword if matches!(text, b"sizeof" | b"alignof") => at = end_of_size(fragment, at + 1, range.end),
+            Kind::Number => factor = factor.saturating_mul(integer::literal(text)?.value),
+            Kind::Punct(b'*') if at > range.start && !matches!(fragment.kind(at - 1), Some(Kind::Punct(b'(' | b'*'))) => {}
+            Kind::Punct(b'(' | b')') => {}
+            Kind::Ident => match parameters.iter().position(|parameter| *parameter == text) {
+                Some(index) if found.is_none() => found = Some(index),
+                Some(_) => return None,
+                None if declaration::is_integer(text) => {}
+                None => return None,
+            },
+            Kind::Keyword if declaration::is_builtin(text) => {}
+            _ => return None,
+        }
+        at += 1;
+    }
+    found.map(|parameter| Count::Of(parameter, factor))
 }
 
 /// Whether the tokens surely stand for a small constant. The value of one that is made of types is not known, and taken for small.

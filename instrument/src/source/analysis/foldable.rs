@@ -12,7 +12,7 @@ use crate::common::poll_interval::NEST_BUDGET;
 use crate::source::analysis::cost::Cost;
 use crate::source::analysis::function_scope::FunctionScope;
 use crate::source::analysis::induction::{self, Relation, Step};
-use crate::source::analysis::{strip_mine, trip_count};
+use crate::source::analysis::{purity, strip_mine, trip_count};
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 use std::fmt::Write as _;
@@ -117,6 +117,8 @@ pub(crate) struct Extent {
     pub(crate) amount: String,
     /// Whether nothing in the body changes the counter, so that constants in the header are the whole truth.
     pub(crate) sure: bool,
+    /// Whether the body leaves the counter alone as far as the text tells. Else the loop may go on for ever, and its poll must be proved.
+    pub(crate) kept: bool,
 }
 
 /// The extent of a loop whose counter goes up to a bound.
@@ -153,14 +155,15 @@ pub(crate) fn extent(scope: &FunctionScope, loop_: &Loop) -> Option<Extent> {
     }
     let counter = String::from_utf8(induction.counter.to_vec()).ok()?;
     let declares = !induction.type_.is_empty();
+    let kept = purity::leaves_alone(scope.facts, induction.counter, loop_);
     if !scope.host_too
         && let Some(bound) = text(&induction.bound)
     {
         let sure = declares && strip_mine::of_loop(scope, loop_).is_ok_and(|strip| strip.steady);
-        return Some(Extent { counter, start, bound, by_type: false, amount, sure });
+        return Some(Extent { counter, start, bound, by_type: false, amount, sure, kept });
     }
     let bound = typed(scope, &induction.bound)?;
-    (start.parse::<i64>().is_ok() && step.is_ok()).then_some(Extent { counter, start, bound, by_type: true, amount, sure: false })
+    (start.parse::<i64>().is_ok() && step.is_ok()).then_some(Extent { counter, start, bound, by_type: true, amount, sure: false, kept })
 }
 
 /// Whether a bound may be of a class that holds one constant: it asks for something, or is a variable whose type is deduced.

@@ -275,14 +275,17 @@ impl<'a> Operators<'a> {
     /// The functions of that sign which these operands may fit.
     pub(crate) fn overloads(&self, sign: &[u8], count: Option<usize>, operands: &[Option<&Type<'a>>]) -> Vec<usize> {
         let overloads = self.by_sign.get(sign).map_or(&[][..], Vec::as_slice);
+        // An operand may be of very many classes, which are not to be read for each overload.
+        let become_any: Vec<bool> = operands.iter().map(|operand| operand.is_none_or(|operand| self.becomes_any(operand))).collect();
         let fits = |overload: &&Overload<'a>| {
             // The object of a member is converted to nothing else.
             let is_object = overload.is_member && operands.first().is_some_and(|first| first.is_some_and(Type::is_number));
-            let converts =
-                |(parameter, operand): (&Type<'a>, Option<&Type<'a>>)| operand.is_none_or(|operand| self.converts(operand, parameter));
+            let converts = |(parameter, (operand, becomes_any)): (&Type<'a>, (Option<&Type<'a>>, &bool))| {
+                *becomes_any || operand.is_none_or(|operand| self.converts(operand, parameter))
+            };
             count.is_none_or(|count| overload.count.0 <= count && count <= overload.count.1)
                 && !is_object
-                && overload.operands.iter().zip(operands.iter().copied()).all(converts)
+                && overload.operands.iter().zip(operands.iter().copied().zip(&become_any)).all(converts)
         };
         let mut found: BTreeSet<usize> = overloads.iter().filter(fits).map(|overload| overload.function).collect();
         found.extend(self.of_parts(sign, operands));
@@ -310,9 +313,14 @@ impl<'a> Operators<'a> {
         overloads.filter(is_of_part).map(|overload| overload.function).collect()
     }
 
-    /// Whether a value of the first type may be passed where the second is asked for.
+    /// Whether a value of the type may be passed whatever is asked for.
+    fn becomes_any(&self, from: &Type<'a>) -> bool {
+        from.any || from.foreign || self.classes_convert(&from.classes)
+    }
+
+    /// Whether a value of the first type, which does not become any, may be passed where the second is asked for.
     fn converts(&self, from: &Type<'a>, to: &Type<'a>) -> bool {
-        if from.any || from.foreign || to.any || to.foreign || self.classes_convert(&from.classes) {
+        if to.any || to.foreign {
             return true;
         }
         if from.is_number() {

@@ -9,11 +9,13 @@ use crate::source::plan::insertion::{OneReturn, Poll, PollKind, PollStyle};
 /// The poll of a loop, an expression of type `void`.
 pub(super) fn text(poll: &Poll) -> String {
     let Poll { style, site, weight, kind } = poll;
-    let weight = weight::text(weight);
     match kind {
-        PollKind::Counted => repeat(*style, *site, &weight),
-        PollKind::InNest(nest, extent) => in_nest(*style, nest, extent.as_ref(), *site, &weight),
-        PollKind::Shared(tile) => of_share(tile, *site, &weight),
+        PollKind::Counted => repeat(*style, *site, &weight::text(weight)),
+        PollKind::InNest(nest, extent) => {
+            let weight = if extent.as_ref().is_none_or(|extent| extent.kept) { weight::text(weight) } else { weight::odd(weight) };
+            in_nest(*style, nest, extent.as_ref(), *site, &weight)
+        }
+        PollKind::Shared(tile) => of_share(tile, *site, &weight::text(weight)),
     }
 }
 
@@ -54,7 +56,7 @@ fn repeat(style: PollStyle, site: u64, weight: &str) -> String {
 /// The poll of a loop in a nest of its activation.
 fn in_nest(style: PollStyle, in_nest: &Nest, extent: Option<&Extent>, site: u64, weight: &str) -> String {
     let run = nest_count(in_nest.index);
-    let Some(Extent { counter, start, bound, by_type, amount, sure }) = extent else {
+    let Some(Extent { counter, start, bound, by_type, amount, sure, .. }) = extent else {
         return format!("__cuinstr_tick_nest{}({run}, __cuinstr_left, {}, {weight}, {site:#x}ull)", suffix(style), interval(style));
     };
     if *by_type {

@@ -19,6 +19,15 @@ pub(super) fn text(weight: &Weight) -> String {
     }
 }
 
+/// The weight, or little more, as an odd number from 3 on. What is asked of a count in such steps is no question for zero bits, which the proof does not
+/// see come true again and again.
+pub(super) fn odd(weight: &Weight) -> String {
+    match weight {
+        Weight::Units(units) => format!("{}u", (*units | 1).max(3)),
+        Weight::Sum { .. } => format!("({} | 3u)", text(weight)),
+    }
+}
+
 fn add(text: &mut String, inner: &[InnerWeight]) {
     for InnerWeight { trips, own, inner } in inner {
         let _ = match trips {

@@ -5,6 +5,7 @@ use crate::common::diagnostic::{Code, Diagnostic};
 use crate::source::analysis::compiler_loop;
 use crate::source::analysis::file_facts::FileFacts;
 use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::pasting::Pasting;
 use crate::source::syntax::token::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -23,16 +24,24 @@ impl Planner<'_> {
             others: &self.others,
             call_costs: &call_costs,
         };
-        self.compiler_loops = compiler_loop::of_macros(&facts, &self.types);
+        let macros = self.input.macros;
+        let of_others = macros.compiler_loops().map(|(name, made)| (name.to_vec(), made)).collect();
+        self.compiler_loops = compiler_loop::of_macros(&facts, &self.types, of_others);
+        let names = macros.definitions().map(|(name, _)| name).chain(macros.compiler_loops().map(|(name, _)| name));
+        let names = names.filter(|name| self.compiler_loops.contains_key(*name)).collect();
+        self.pasted_loops = Pasting::new(self.input.source, macros, names);
     }
 
     /// The loops of a body that the compiler makes, each with what to tell of it. Those of a macro that is planned itself are told where it is defined.
     pub(super) fn compiler_loops_in(&self, facts: &FileFacts, range: Range<usize>) -> Vec<(usize, &'static str)> {
-        let of_macro = |at: usize| match facts.fragment.kind(at) {
-            Some(Kind::Ident) => self.compiler_loops.get(facts.fragment.text(facts.source, at)).copied(),
-            _ => None,
+        let of_macro = |at: usize| {
+            let name =
+                Some(at).filter(|at| facts.fragment.kind(*at) == Some(Kind::Ident)).map(|at| facts.fragment.text(facts.source, at))?;
+            let own = self.compiler_loops.get(name).and_then(|made| compiler_loop::of_use(facts, &[], at, *made));
+            own.or_else(|| self.compiler_loops.get(*self.pasted_loops.names_of(facts.fragment, at).first()?).copied())
         };
-        range.filter_map(|at| Some((at, compiler_loop::at(facts, &self.types, at).or_else(|| of_macro(at))?))).collect()
+        let made = |at: usize| compiler_loop::at(facts, &self.types, &[], at).or_else(|| of_macro(at));
+        range.filter_map(|at| Some((at, made(at)?.message))).collect()
     }
 
     /// Tells of these, in functions that are not left alone.

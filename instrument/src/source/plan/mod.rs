@@ -52,6 +52,7 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
         expansion: Expansion::new(input.source, input.macros),
         made_on_cycles: BTreeSet::new(),
         compiler_loops: BTreeMap::new(),
+        pasted_loops: Pasting::new(input.source, input.macros, BTreeSet::new()),
         plan: Plan::default(),
         ids: BTreeSet::new(),
         grammar: Grammar::new(),

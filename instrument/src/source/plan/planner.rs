@@ -1,6 +1,7 @@
 //! The state of planning a file, and the steps that all parts of it share: name a function, register a site, report a gap.
 
 use crate::common::diagnostic::{Code, Diagnostic};
+use crate::common::options::CompilerLoop;
 use crate::common::site::{Form, Kind as SiteKind, Site, Summary};
 use crate::source::analysis::declared_type::Types;
 use crate::source::analysis::descent::Descent;
@@ -47,8 +48,9 @@ pub(super) struct Planner<'a> {
     pub(super) expansion: Expansion<'a>,
     /// Macros whose functions may lead back to themselves through functions of the file.
     pub(super) made_on_cycles: BTreeSet<&'a [u8]>,
-    /// What to tell of macros that bring loops of the compiler's along.
-    pub(super) compiler_loops: BTreeMap<Vec<u8>, &'static str>,
+    /// Macros that bring loops of the compiler's along, and uses of macros that make their names.
+    pub(super) compiler_loops: BTreeMap<Vec<u8>, CompilerLoop>,
+    pub(super) pasted_loops: Pasting<'a>,
     pub(super) plan: Plan,
     pub(super) ids: BTreeSet<u64>,
     pub(super) grammar: Grammar,

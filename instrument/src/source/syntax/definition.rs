@@ -47,7 +47,7 @@ pub(crate) struct DeviceCode {
 /// Finds the device code of a file.
 pub(crate) fn device_code(source: &[u8], fragment: &Fragment, macros: &Macros, options: &Options) -> DeviceCode {
     let Marked { mut functions, declared } = crate::source::syntax::function::find(source, fragment, macros);
-    let definitions = Definitions::read(source, fragment, macros, &functions);
+    let definitions = Definitions::read(source, fragment, macros, &functions, options);
     let mut named: BTreeSet<&[u8]> = declared.iter().map(|name| fragment.text(source, *name)).collect();
     named.extend(options.device_names.iter().map(String::as_bytes));
     named.extend(launched(source, fragment));
@@ -80,7 +80,7 @@ pub(crate) struct FileNames {
 #[cfg(feature = "launcher")]
 pub(crate) fn names(source: &[u8], fragment: &Fragment, macros: &Macros, options: &Options) -> FileNames {
     let Marked { functions, declared } = crate::source::syntax::function::find(source, fragment, macros);
-    let definitions = Definitions::read(source, fragment, macros, &functions);
+    let definitions = Definitions::read(source, fragment, macros, &functions, options);
     let mut named: BTreeSet<&[u8]> = declared.iter().map(|name| fragment.text(source, *name)).collect();
     named.extend(options.device_names.iter().map(String::as_bytes));
     named.extend(launched(source, fragment));
@@ -160,9 +160,12 @@ fn template_list_end(fragment: &Fragment, open: usize, to: usize) -> Option<usiz
 }
 
 impl Definitions {
-    fn read(source: &[u8], fragment: &Fragment, macros: &Macros, marked: &BTreeMap<usize, Function>) -> Self {
+    fn read(source: &[u8], fragment: &Fragment, macros: &Macros, marked: &BTreeMap<usize, Function>, options: &Options) -> Self {
         let scanner = Scanner { source, fragment, macros, marked, classes: Vec::new(), segment: 0, out: Self::default() };
-        scanner.run()
+        let mut found = scanner.run();
+        // Declarations are no code, but in a file that stands in a function.
+        found.outside.retain(|range| options.is_piece || range.clone().any(|at| is_loop(source, fragment, macros, at)));
+        found
     }
 
     /// Names of functions that uses of macros paste together, anywhere.
@@ -282,9 +285,6 @@ impl<'a> Scanner<'a> {
             at = if at < parentheses { self.in_parentheses(at) } else { self.token(at, &mut now, &mut parentheses) };
         }
         self.cut(self.fragment.len(), self.fragment.len());
-        // Declarations are no code.
-        let is_loop = |at| is_loop(self.source, self.fragment, self.macros, at);
-        self.out.outside.retain(|range| range.clone().any(is_loop));
         self.out
     }
 

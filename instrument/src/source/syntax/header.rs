@@ -34,10 +34,13 @@ pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> 
     let arms = condition::arms(&lexed.directives);
     let others = lexed.directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Other && arm.live);
     let named = others.filter_map(|(directive, _)| Some((directive.span.clone(), included(&source[directive.span.clone()])?)));
-    let is_harmless = |name: &[u8], quoted| quoted && options.harmless_headers.iter().any(|known| known.as_bytes() == name);
-    // A file beside this one comes before any of the same name elsewhere.
-    let is_beside = |name: &[u8], quoted| quoted && options.beside.iter().any(|known| known.as_bytes() == name);
-    let is_foreign = |name: &[u8], quoted| is_beside(name, quoted) || !is_known(name);
+    let is_among = |list: &[String], name: &[u8], quoted: bool| {
+        let (open, close) = if quoted { (b'"', b'"') } else { (b'<', b'>') };
+        list.iter().any(|known| known.as_bytes().strip_prefix(&[open]).and_then(|rest| rest.strip_suffix(&[close])) == Some(name))
+    };
+    let is_harmless = |name: &[u8], quoted| is_among(&options.harmless_headers, name, quoted);
+    // A file in the user's folders comes before any of the same name elsewhere.
+    let is_foreign = |name: &[u8], quoted| is_among(&options.own_headers, name, quoted) || !is_known(name);
     let unknown =
         named.filter(|(_, (name, quoted))| is_foreign(name, *quoted) && !is_rewritten(name, options) && !is_harmless(name, *quoted));
     unknown

@@ -1,7 +1,7 @@
 //! Macros and their meaning: attributes of device functions, loops, whole functions. Sources are the file's own definitions, families of macros that
 //! public CUDA code uses, and the configuration.
 
-use crate::common::options::{Options, Space, UnitMacro, ValueMacro};
+use crate::common::options::{CompilerLoop, Options, Space, UnitMacro, ValueMacro};
 use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::spaces_at;
@@ -453,6 +453,11 @@ impl<'a> Macros<'a> {
     /// Whether the macro of that name repeats by a text that gets no polls.
     pub(crate) fn repeats(&self, name: &[u8]) -> bool {
         self.unit.get(name).is_some_and(|one| one.repeats)
+    }
+
+    /// Macros of the translation unit that the compiler makes loops of.
+    pub(crate) fn compiler_loops(&self) -> impl Iterator<Item = (&'a [u8], CompilerLoop)> {
+        self.unit.iter().filter_map(|(name, one)| Some((*name, one.compiler_loop?)))
     }
 
     /// Whether the name is known to open a loop, from elsewhere.
