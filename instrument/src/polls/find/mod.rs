@@ -116,21 +116,11 @@ impl Loops {
         }
     }
 
-    /// Puts a block into a loop, or the loop that it heads.
+    /// Puts a block into a loop, or the finished loop that it stands for.
     fn claim(&mut self, block: u32, number: u32) {
         match self.inner[block as usize] {
             NONE => self.inner[block as usize] = number,
-            inside if inside != number => {
-                // It heads a loop inside: that loop, or the outermost one around it that has no outer one yet.
-                let mut inside = inside;
-                while self.all[inside as usize].outer != NONE && self.all[inside as usize].outer != number {
-                    inside = self.all[inside as usize].outer;
-                }
-                if inside != number {
-                    self.all[inside as usize].outer = number;
-                }
-            }
-            _ => {}
+            inside => self.all[inside as usize].outer = number,
         }
     }
 
