@@ -37,7 +37,7 @@ pub(crate) struct Link {
     pub(crate) is_implicit: bool,
     /// How many instances of it may call one another in a row, each the next one.
     pub(crate) depth: u64,
-    /// Whether such instances are a tree: nobody counts its leaves.
+    /// Whether such instances are a tree. Its leaves are not counted.
     pub(crate) is_tree: bool,
     /// Whether it must check in any case: a macro makes functions that call each other.
     pub(crate) must_check: bool,
@@ -50,7 +50,7 @@ pub(crate) enum Rounds {
     Few(u64),
     /// It takes that many units of the activation's budget in each iteration.
     Paid(u64),
-    /// It is no loop but text that stands once for each element of a pack: nobody counts these.
+    /// It is no loop but text that stands once for each element of a pack. These are not counted.
     Pack,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Chain<'a> {
             seen[index] = in_sight.saturating_add(of_instances);
             tails[index] = sum.saturating_add(behind);
             most = most.max(tails[index]);
-            // Nobody counts how often such a one is called.
+            // How often such a one is called is not counted.
             let is_uncounted = (activation.is_implicit || activation.is_tree || self.of_packs.contains(&index)) && seen[index] >= UNSEEN;
             if !activation.is_fixed && (work[index] > limit || is_uncounted || activation.must_check) {
                 checked.insert(index);

@@ -46,8 +46,8 @@ __cuinstr_device bool __cuinstr_unbroken(unsigned int& __ci_turns) {
   __ci_turns = 0u;
   return __ci_unbroken;
 }
-// In a nest of loops whose trips the compiler may know. `__ci_run` starts from zero where the nest is entered and rises by constants, so that the
-// compiler knows the most that it can be, and with it that the poll is dead; beyond a nest's length each iteration is paid for as any other.
+// In a nest of loops whose trips the compiler may know. `__ci_run` starts from zero where the nest is entered, and rises by constants. So the compiler
+// knows the most that it can be, and with it that the poll is dead. Beyond a nest's length each iteration is paid for as any other.
 __cuinstr_device void __cuinstr_pay_nest(unsigned int& __ci_run, unsigned int& __ci_left, unsigned int& __ci_pace, unsigned int __ci_weight, unsigned long long __ci_site) {
   __ci_run += __ci_weight;
   if (__cuinstr_nest == 0u || __ci_run > __cuinstr_nest) __cuinstr_pay(__ci_left, __ci_pace, __ci_weight, __ci_site);
@@ -160,8 +160,8 @@ struct __cuinstr_counts {
       __cuinstr_steps<__cuinstr_i>::__ci_number && __cuinstr_steps<__cuinstr_n>::__ci_number && __cuinstr_steps<__cuinstr_s>::__ci_number;
 };
 __cuinstr_everywhere unsigned long long __cuinstr_least(unsigned long long __ci_one, unsigned long long __ci_other) { return __ci_one < __ci_other ? __ci_one : __ci_other; }
-// How often a loop runs from `__ci_first` to `__ci_last`; the largest number where that is not known. A loop that goes on until its counter meets the bound may
-// pass it by, or lead away from it; and numbers so large may be others than the loop compares.
+// How often a loop runs from `__ci_first` to `__ci_last`; the largest number where that is not known. A loop that runs until its counter meets the bound may
+// pass it by, or lead away from it. And numbers so large may be others than the loop compares.
 __cuinstr_everywhere unsigned long long __cuinstr_counted(long long __ci_first, long long __ci_last, long long __ci_step, bool __ci_meets, long long __ci_least, long long __ci_most) {
   return __ci_step == 0 || __ci_first < __ci_least || __ci_last < __ci_least || __ci_first > __ci_most || __ci_last > __ci_most ? ~0ull
          : (__ci_last - __ci_first) / __ci_step < 0 || (__ci_meets && (__ci_last - __ci_first) % __ci_step != 0)      ? (__ci_meets ? ~0ull : 0ull)
