@@ -9,6 +9,7 @@ pub mod functions;
 pub mod generate;
 pub mod gpu;
 pub mod injection;
+pub mod kernels;
 pub mod lane;
 pub mod polled;
 pub mod prelude;
