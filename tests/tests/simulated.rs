@@ -6,6 +6,7 @@ extern crate cuinstr_trial;
 use cuinstr::options::{Limits, Options, PollGap, Polls};
 use cuinstr::rewrite_ptx;
 use cuinstr_differential::injection::base::{self, stop};
+use cuinstr_differential::kernels;
 use cuinstr_differential::polled::compare;
 use cuinstr_differential::simulated::{Left, Recorded, recorded, run};
 use cuinstr_harness::fixtures::{Fixture, all, workspace};
@@ -13,6 +14,7 @@ use cuinstr_harness::header::{Header, Place};
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_simulate::{Outcome, Program};
 use cuinstr_trial::or_ignore;
+use std::ffi::OsStr;
 
 /// Instructions that a launch may run.
 const STEPS: u64 = 8_000_000;
@@ -344,6 +346,55 @@ fn fewer_by_two(text: &str) -> String {
 /// A poll writes a register of the user's.
 fn clobbers(text: &str) -> String {
     text.replace("b32 flag, [where];", "b32 flag, [where];\n\tadd.s32 %r1, %r1, 1;")
+}
+
+/// Kernels of random PTX that a test looks at.
+const KERNELS: u64 = 60;
+
+#[test]
+fn random_kernels_do_the_same_with_polls() {
+    let compared = kernels::compared::compare(0..KERNELS, None).expect("the pass takes them");
+    assert_eq!((compared.runs, compared.different), (2 * KERNELS, Vec::new()));
+    assert!(compared.ticks > 1000 * KERNELS, "{} iterations", compared.ticks);
+    for fault in [fewer_by_two as fn(&str) -> String, clobbers_hash] {
+        let found = kernels::compared::compare(0..6, Some(fault)).expect("the pass takes them");
+        assert!(!found.different.is_empty(), "a planted fault is not noticed");
+    }
+}
+
+/// Seeds whose polled form the proof does not confirm yet.
+const OPEN: [u64; 4] = [25, 97, 154, 191];
+
+#[test]
+fn random_kernels_are_proved_once_they_have_polls() {
+    for (polls, open) in [(Polls::Amortised, &OPEN[..]), (Polls::Each, &[])] {
+        let found = kernels::compared::not_proved(0..200, polls).expect("the pass takes them");
+        let seeds: Vec<u64> = found.iter().map(|(seed, _)| *seed).collect();
+        assert_eq!(seeds, open, "{polls:?}: {found:#?}");
+    }
+}
+
+#[test]
+fn ptxas_takes_random_kernels_and_what_the_pass_makes_of_them() {
+    let nvcc = or_ignore("nvcc", Nvcc::find());
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, output) = (folder.path().join("kernels.ptx"), folder.path().join("kernels.cubin"));
+    let plain = kernels::module(0..KERNELS);
+    for text in [&plain, &polled(&plain, Polls::default())] {
+        std::fs::write(&source, text).expect("a file");
+        let words = ["-cubin", "-arch=sm_90", "-o"].map(OsStr::new);
+        let done = nvcc.run(words.into_iter().chain([output.as_os_str(), source.as_os_str()])).expect("nvcc runs");
+        assert!(done.success(), "{}", done.stderr);
+    }
+}
+
+/// A poll writes what a kernel computes.
+fn clobbers_hash(text: &str) -> String {
+    let (functions, kernel) = text.split_at(text.find(".entry k").expect("a kernel"));
+    let mixes = kernel.lines().find(|line| line.contains("mad.lo.u32") && line.contains("0x9e3779b1"));
+    let hash = mixes.and_then(|line| line.rsplit("mad.lo.u32 ").next()?.split(',').next()).expect("a kernel's hash");
+    let add = format!("b32 flag, [where];\n\tadd.s32 {hash}, {hash}, 1;");
+    format!("{functions}{}", kernel.replacen("b32 flag, [where];", &add, 1))
 }
 
 fn main() -> std::process::ExitCode {
