@@ -420,8 +420,10 @@ impl Pass<'_, '_> {
         let old = state.get(slot).and_then(|old| old.affine(width));
         let moved = value.affine(width).zip(old).and_then(|(new, old)| new.plus(old, -1)).filter(|by| by.parts().next().is_none());
         let moved = self.moved(step, slot, state).or(moved.map(|by| (by.lo, by.hi)));
+        // What the register held may stay a part of sums: `e = e + i` less `i`. A step's own name is that of the new value.
+        let lost = state.get(slot).filter(|old| ![NO_NAME, name].contains(&old.name)).map(|old| (old.name, old.range));
         Self::put(slot, name, value, state);
-        self.follow_sums(index, slot, moved, state);
+        self.follow_sums((index, slot), moved, lost, state);
     }
 
     /// By how much a step moves a register that it adds something to.

@@ -85,20 +85,20 @@ impl Pass<'_, '_> {
             let slot = self.slice.first_sum + number;
             match state.get(slot).copied() {
                 None => {
-                    let sum = self.total(number, state);
+                    let sum = self.total(number, state, None);
                     Self::put(slot, self.name_of_sum(index, number), sum, state);
                 }
                 // In a case the one operand may cancel out registers of the other.
                 Some(held) if self.choice.is_some() && held.form.is_none() => {
-                    state.set(slot, Value { form: self.total(number, state).form, ..held });
+                    state.set(slot, Value { form: self.total(number, state, None).form, ..held });
                 }
                 Some(_) => {}
             }
         }
     }
 
-    /// A sum by what is known of its registers.
-    fn total(&self, number: u32, state: &State) -> Value {
+    /// A sum by what is known of its registers, and of the value that a step has just taken from one of them.
+    fn total(&self, number: u32, state: &State, lost: Option<(Name, Interval)>) -> Value {
         let of = &self.slice.sums[number as usize];
         let width = of.width;
         let zero = Affine::constant(0, width);
@@ -116,9 +116,11 @@ impl Pass<'_, '_> {
         if form.is_none_or(|form| form.parts().next().is_none()) {
             form = named.filter(|named| named.alone().is_some()).or(form);
         }
-        let root = form.and_then(|form| form.alone()).and_then(|(name, _)| state.named(name, self.slice));
+        let held = |name: Name| state.named(name, self.slice).map(|value| value.range);
+        let lost = |name: Name| lost.filter(|(of, _)| *of == name).map(|(_, range)| range);
+        let root = form.and_then(|form| form.alone()).and_then(|(name, _)| held(name).or_else(|| lost(name)));
         if let Some(form) = form
-            && let Some(both) = range.meet(form.range(root.map_or(Interval::full(width), |root| root.range), width), width)
+            && let Some(both) = range.meet(form.range(root.unwrap_or(Interval::full(width)), width), width)
         {
             range = both;
         }
@@ -146,7 +148,7 @@ impl Pass<'_, '_> {
         let number = self.slice.sums_of(from).iter().find(|number| self.slice.sums[**number as usize] == copied)?;
         let value = *state.get(self.slice.first_sum + number)?;
         // Cases are told by distances that are made of other registers: what the sum is made of relates to those.
-        let by_names = if self.slice.has_cases { self.total(of_number, state).form } else { None };
+        let by_names = if self.slice.has_cases { self.total(of_number, state, None).form } else { None };
         if sign == 1 {
             return Some(Value { form: by_names.or(value.form), ..value });
         }
@@ -156,8 +158,14 @@ impl Pass<'_, '_> {
     }
 
     /// What sums are once a step has written a register that they hold. The step moved it by so much at least and at
-    /// most, if that is known.
-    pub(crate) fn follow_sums(&self, step: u32, slot: u32, moved: Option<(i64, i64)>, state: &mut State) {
+    /// most, if that is known. `lost` is what the register held in front of the step.
+    pub(crate) fn follow_sums(
+        &self,
+        (step, slot): (u32, u32),
+        moved: Option<(i64, i64)>,
+        lost: Option<(Name, Interval)>,
+        state: &mut State,
+    ) {
         for &number in self.slice.sums_of(slot) {
             let sum_slot = self.slice.first_sum + number;
             let of = &self.slice.sums[number as usize];
@@ -174,7 +182,7 @@ impl Pass<'_, '_> {
                 Self::put(sum_slot, self.name_of_sum(step, number), copy, state);
                 continue;
             }
-            let mut new = self.total(number, state);
+            let mut new = self.total(number, state, lost);
             if let Some((before, moved, stepped)) = stepped {
                 new.delta = stepped.delta;
                 if let Some(both) = new.range.meet(stepped.range, width) {
