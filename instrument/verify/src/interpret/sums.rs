@@ -1,6 +1,6 @@
 //! Which sums of registers are followed like registers, such as a bound minus a counter.
 
-use crate::interpret::step::{Apart, Derived, Step, Sum};
+use crate::interpret::step::{Apart, Derived, Step, Sum, each_needed};
 use crate::program::instruction::{Operand, Register, type_of};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,11 +69,13 @@ pub(crate) fn find(
     let compared = compared_with_numbers(steps);
     for (from, to) in blocks {
         let mut known: BTreeMap<u32, Expansion> = BTreeMap::new();
+        let mut lasting = Lasting::default();
         for step in &mut steps[from as usize..to as usize] {
             if let Some((a, b, width)) = sums.compared(step) {
                 if is_asked_for(step) {
-                    step.apart =
-                        sums.place(apart(a, b, width, &known), width).map(|(sum, sign)| Apart { sum, is_first_less_second: sign == 1 });
+                    step.apart = sums
+                        .place(apart(a, b, width, (&known, &lasting.copies)), width)
+                        .map(|(sum, sign)| Apart { sum, is_first_less_second: sign == 1 });
                 }
                 continue;
             }
@@ -92,6 +94,7 @@ pub(crate) fn find(
                 known.remove(&written);
                 known.retain(|_, expansion| expansion.terms.iter().all(|(slot, _)| *slot != written));
             }
+            lasting.pass(step, widths);
             if let (Some(expansion), [written]) = (expansion, &step.writes[..])
                 && *written != u32::MAX
                 && expansion.terms.iter().all(|(slot, _)| slot != written)
@@ -115,12 +118,45 @@ fn compared_with_numbers(steps: &[Step<'_>]) -> BTreeSet<u32> {
     compared.collect()
 }
 
+/// Registers of a block that hold something from further back, and their copies.
+#[derive(Default)]
+struct Lasting {
+    /// Slots that are read before they are written, and those that were written.
+    read: BTreeSet<u32>,
+    written: BTreeSet<u32>,
+    /// What such a slot took over from one that the block has made, by that one: both hold the same.
+    copies: BTreeMap<u32, u32>,
+}
+
+impl Lasting {
+    /// Goes on behind a step.
+    fn pass(&mut self, step: &Step<'_>, widths: &[(Register, u8)]) {
+        each_needed(&step.instruction, |slot| {
+            if !self.written.contains(&slot) {
+                self.read.insert(slot);
+            }
+        });
+        self.written.extend(&step.writes);
+        self.copies.retain(|from, to| !step.writes.iter().any(|slot| [from, to].contains(&slot)));
+        if let Some((to, from)) = copy(step, widths)
+            && self.read.contains(&to)
+            && self.written.contains(&from)
+            && !self.read.contains(&from)
+        {
+            self.copies.insert(from, to);
+        }
+    }
+}
+
 /// The difference of two registers that are compared. A register that was copied in front of the comparison stands for its copy: only that register
-/// lasts from round to round.
-fn apart(a: u32, b: u32, width: u8, known: &BTreeMap<u32, Expansion>) -> Vec<(u32, i8)> {
-    let copied = |slot: u32| match known.get(&slot).filter(|known| known.width == width) {
-        Some(Expansion { terms, offset: 0, .. }) if matches!(terms[..], [(_, 1)]) => terms[0].0,
-        _ => slot,
+/// lasts from round to round. Where it is the copy that lasts, that stands for the register: `next = i + 1; i = next; if (next != n)`.
+fn apart(a: u32, b: u32, width: u8, (known, copies): (&BTreeMap<u32, Expansion>, &BTreeMap<u32, u32>)) -> Vec<(u32, i8)> {
+    let copied = |slot: u32| {
+        let from = match known.get(&slot).filter(|known| known.width == width) {
+            Some(Expansion { terms, offset: 0, .. }) if matches!(terms[..], [(_, 1)]) => terms[0].0,
+            _ => slot,
+        };
+        copies.get(&from).copied().unwrap_or(from)
     };
     let (a, b) = if copied(a) == copied(b) { (a, b) } else { (copied(a), copied(b)) };
     let mut terms = vec![(a, 1), (b, -1)];
@@ -202,17 +238,21 @@ impl Sums<'_> {
     }
 }
 
-/// Adds sums that others are copied from. Where cases are told apart, the distance of a counter from its bound is known
-/// of the register in which the counter was made. That register is copied to the one that is compared.
-fn add_copied(steps: &[Step<'_>], widths: &[(Register, u8)], found: &mut Vec<Sum>) {
-    let copies = steps.iter().filter_map(|step| match (&step.writes[..], &step.instruction.rest[..]) {
+/// To where a step copies a register, and from where.
+fn copy(step: &Step<'_>, widths: &[(Register, u8)]) -> Option<(u32, u32)> {
+    match (&step.writes[..], &step.instruction.rest[..]) {
         ([to], [Operand::Register(from)]) if *to != u32::MAX => {
             let is_copy = step.instruction.op.head == "mov" && step.instruction.guard.is_none() && !step.is_wild;
             (is_copy && to != from && widths[*to as usize].1 == widths[*from as usize].1).then_some((*to, *from))
         }
         _ => None,
-    });
-    let copies: BTreeSet<(u32, u32)> = copies.collect();
+    }
+}
+
+/// Adds sums that others are copied from. Where cases are told apart, the distance of a counter from its bound is known
+/// of the register in which the counter was made. That register is copied to the one that is compared.
+fn add_copied(steps: &[Step<'_>], widths: &[(Register, u8)], found: &mut Vec<Sum>) {
+    let copies: BTreeSet<(u32, u32)> = steps.iter().filter_map(|step| copy(step, widths)).collect();
     let mut next = 0;
     while next < found.len() {
         let sum = found[next].clone();
