@@ -1,8 +1,9 @@
-//! Thresholds for widening: the constants that a register is compared with, set to and clamped to, and their
-//! neighbours.
+//! Thresholds for widening: the constants that a register is compared with, set to and clamped to, their neighbours, and
+//! what is left of the least of them once all is taken away that steps take.
 
 use crate::interpret::step::Step;
-use crate::program::instruction::Operand;
+use crate::program::instruction::{Operand, Order};
+use std::collections::BTreeMap;
 
 /// Most marks of registers that take over each other's values.
 const MOST: usize = 64;
@@ -28,6 +29,7 @@ impl Thresholds {
         let mut thresholds = Self { by_class: vec![Vec::new(); class_of.len()], class_of };
         thresholds.add_constants(steps);
         thresholds.add_products(steps);
+        thresholds.add_falls(steps);
         for marks in &mut thresholds.by_class {
             marks.push(0);
             marks.sort_unstable();
@@ -86,6 +88,48 @@ impl Thresholds {
         }
         for (result, marks) in products {
             self.marks(result).extend(marks);
+        }
+    }
+
+    /// Adds where the least mark of a class comes to if all that steps take from its slots, in place, is taken once. A budget that several steps take
+    /// from is asked for behind some of them alone, and is below its mark by what the others take.
+    fn add_falls(&mut self, steps: &[Step<'_>]) {
+        let mut falls: BTreeMap<u32, (u32, i128)> = BTreeMap::new();
+        for step in steps {
+            let instruction = &step.instruction;
+            if let (Some(sign), Some(result), [Operand::Register(of), Operand::Number(number)]) =
+                (instruction.op.sums(), result(step), &instruction.rest[..])
+                && *of == result
+            {
+                let by = number * i128::from(sign);
+                if by < 0 {
+                    let (count, fall) = falls.entry(self.class_of[result as usize]).or_default();
+                    (*count, *fall) = (*count + 1, *fall + by);
+                }
+            }
+        }
+        falls.retain(|_, (count, _)| *count > 1);
+        if falls.is_empty() {
+            return;
+        }
+        // What is only asked for being a number comes to that exactly.
+        let is_ordered = |step: &&Step<'_>| {
+            let order = step.instruction.op.compares.map(|(order, ..)| order);
+            matches!(order, Some(Order::Lt | Order::Le | Order::Gt | Order::Ge))
+        };
+        let asked: Vec<u32> = steps
+            .iter()
+            .filter(is_ordered)
+            .filter_map(|step| match step.instruction.rest[..] {
+                [Operand::Register(slot), Operand::Number(_)] => Some(self.class_of[slot as usize]),
+                _ => None,
+            })
+            .collect();
+        for (class, (_, fall)) in falls {
+            let marks = &mut self.by_class[class as usize];
+            if asked.contains(&class) {
+                marks.push(marks.iter().fold(0, |least, mark| *mark.min(&least)) + fall);
+            }
         }
     }
 
