@@ -362,15 +362,11 @@ fn random_kernels_do_the_same_with_polls() {
     }
 }
 
-/// Seeds whose polled form the proof does not confirm yet.
-const OPEN: [u64; 4] = [25, 97, 154, 191];
-
 #[test]
 fn random_kernels_are_proved_once_they_have_polls() {
-    for (polls, open) in [(Polls::Amortised, &OPEN[..]), (Polls::Each, &[])] {
+    for polls in [Polls::Amortised, Polls::Each] {
         let found = kernels::compared::not_proved(0..200, polls).expect("the pass takes them");
-        let seeds: Vec<u64> = found.iter().map(|(seed, _)| *seed).collect();
-        assert_eq!(seeds, open, "{polls:?}: {found:#?}");
+        assert!(found.is_empty(), "{polls:?}: {found:#?}");
     }
 }
 
