@@ -103,7 +103,9 @@ impl Affine {
         if self.terms[0].0 == NO_NAME || self.lo != self.hi || other.lo != other.hi {
             return None;
         }
-        let sign = [1, -1].into_iter().find(|sign| self.terms.iter().zip(&other.terms).all(|(a, b)| a.0 == b.0 && a.1 == sign * b.1))?;
+        // The least factor has no opposite.
+        let is_same = |sign: i32| self.terms.iter().zip(&other.terms).all(|(a, b)| a.0 == b.0 && b.1.checked_mul(sign) == Some(a.1));
+        let sign = [1, -1].into_iter().find(|sign| is_same(*sign))?;
         Some((i64::from(sign), self.lo.checked_sub(i64::from(sign) * other.lo)?))
     }
 
@@ -187,6 +189,14 @@ impl Affine {
 mod tests {
     use super::*;
     use crate::domain::name::FIRST_NAME;
+
+    #[test]
+    fn the_least_factor_has_no_opposite() {
+        let form = |one: i32, two: i32| Affine { terms: [(FIRST_NAME, one), (FIRST_NAME + 1, two), (NO_NAME, 0)], lo: 0, hi: 0 };
+        assert_eq!(form(i32::MIN, 1).relative_to(&form(i32::MIN, 1)), Some((1, 0)));
+        assert_eq!(form(i32::MIN, -1).relative_to(&form(i32::MIN, 1)), None);
+        assert_eq!(form(i32::MAX, -1).relative_to(&form(-i32::MAX, 1)), Some((-1, 0)));
+    }
 
     #[test]
     fn a_multiple_tells_what_it_is_a_multiple_of() {

@@ -151,14 +151,14 @@ impl Lasting {
 /// The difference of two registers that are compared. A register that was copied in front of the comparison stands for its copy: only that register
 /// lasts from round to round. Where it is the copy that lasts, that stands for the register: `next = i + 1; i = next; if (next != n)`.
 fn apart(a: u32, b: u32, width: u8, (known, copies): (&BTreeMap<u32, Expansion>, &BTreeMap<u32, u32>)) -> Vec<(u32, i8)> {
-    let copied = |slot: u32| {
+    let stands_for = |slot: u32| {
         let from = match known.get(&slot).filter(|known| known.width == width) {
             Some(Expansion { terms, offset: 0, .. }) if matches!(terms[..], [(_, 1)]) => terms[0].0,
             _ => slot,
         };
         copies.get(&from).copied().unwrap_or(from)
     };
-    let (a, b) = if copied(a) == copied(b) { (a, b) } else { (copied(a), copied(b)) };
+    let (a, b) = if stands_for(a) == stands_for(b) { (a, b) } else { (stands_for(a), stands_for(b)) };
     let mut terms = vec![(a, 1), (b, -1)];
     terms.sort_unstable();
     terms
