@@ -362,6 +362,9 @@ fn random_kernels_do_the_same_with_polls() {
     }
 }
 
+/// Seeds whose polled form the proof does not confirm yet.
+const OPEN: [u64; 2] = [154, 191];
+
 #[test]
 fn random_kernels_are_proved_once_they_have_polls() {
     for polls in [Polls::Amortised, Polls::Each] {

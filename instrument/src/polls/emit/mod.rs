@@ -15,7 +15,7 @@ pub(super) mod limits;
 pub(super) mod old;
 
 use super::accept::Instructions;
-use super::find::counted::{Counted, Joined, Order};
+use super::find::counted::{Counted, Order};
 use crate::common::poll_interval::PollInterval;
 use crate::options::{Limits, PollGap};
 use edits::{Common, Edits, Insertion};
@@ -323,18 +323,42 @@ pub(in crate::polls) fn nearer(out: &mut Insertion<'_>, number: u32, loop_: &Cou
     let _ = match width {
         64 => write!(
             out,
-            "\n\tcvt.s64.s32 %__cuinstr_e{number}, %__cuinstr_c{number};\n\tmad.lo.s64 %__cuinstr_e{number}, %__cuinstr_e{number}, {step}, {variable};"
+            "\n\t{{\n\t.reg .b32 %__cuinstr_x;\n\t.reg .b64 %__cuinstr_far;\n\tmul.lo.s32 %__cuinstr_x, %__cuinstr_c{number}, {step};\n\t\
+             cvt.s64.s32 %__cuinstr_far, %__cuinstr_x;\n\tadd.s64 %__cuinstr_e{number}, %__cuinstr_far, {variable};\n\t}}"
         ),
         _ => write!(out, "\n\tmad.lo.s32 %__cuinstr_e{number}, %__cuinstr_c{number}, {step}, {variable};"),
     };
     comes_back(out, number);
 }
 
-/// In front of the test of such a loop: on to the next iteration of the strip. The user's comparison and what joins it follow once more.
-pub(in crate::polls) fn nearer_test(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, joined: &Joined<'_>) {
+/// In front of the test of such a loop: on to the next iteration of the strip. The loop goes on where `other` holds, or does not.
+pub(in crate::polls) fn nearer_test(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, other: Option<(&str, bool)>) {
     let tested = loop_.tested.unwrap_or(loop_.variable);
     let compares = format!("setp.ne.s{} %__cuinstr_q, {tested}, %__cuinstr_e{number};", loop_.width);
-    test(out, number, &compares, joined.other, joined.goes_on_if);
+    match other {
+        Some((other, goes_on_if)) => test(out, number, &compares, other, goes_on_if),
+        None => {
+            let _ = write!(out, "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t{compares}\n\t@%__cuinstr_q bra $__cuinstr_s{number};\n\t}}\n\t");
+        }
+    }
+}
+
+/// In front of a way out of a loop: to where strips end. The user's own branch is not come to.
+pub(in crate::polls) fn leaves(out: &mut Insertion<'_>, (number, nth): (u32, u32), guard: &str) {
+    let _ = write!(out, "\n\t{guard} bra $__cuinstr_out{number};\n\tbra.uni $__cuinstr_in{number}_{nth};\n\t");
+}
+
+/// Behind such a way out.
+pub(in crate::polls) fn stays(out: &mut Insertion<'_>, (number, nth): (u32, u32)) {
+    let _ = write!(out, "\n$__cuinstr_in{number}_{nth}:");
+}
+
+/// Where strips end: the user's `branches` out of the loop.
+pub(in crate::polls) fn ways_out<'b>(out: &mut Insertion<'_>, number: u32, branches: impl Iterator<Item = &'b str>) {
+    let _ = write!(out, "\n$__cuinstr_out{number}:\n\t");
+    for branch in branches {
+        let _ = write!(out, "{branch};\n\t");
+    }
 }
 
 /// In front of a loop's test: on to the next iteration of the strip. The user's comparison may follow once more.

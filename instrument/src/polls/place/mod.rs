@@ -3,6 +3,7 @@
 pub(super) mod alone;
 pub(super) mod exits;
 mod nests;
+mod side_exits;
 mod weights;
 
 use super::emit::edits::Edits;
@@ -35,6 +36,9 @@ const EXPECTED: u32 = 2;
 /// Statements of a loop from which on ptxas must not write out all iterations that are paid for: eight copies of such a body take it longer than they
 /// spare, and the kernel some registers.
 const UNROLLED: u32 = 12;
+
+/// The same for outermost loops, of which a function has fewer.
+const UNROLLED_OUTERMOST: u32 = 16;
 
 /// What is common to the functions of a module.
 pub(in crate::polls) struct Module<'m> {
@@ -172,6 +176,17 @@ struct Test<'a> {
     goes_on_if: bool,
 }
 
+/// What says that a strip is over, beside the variable.
+#[derive(Clone, Copy)]
+enum End<'j> {
+    /// Nothing: the loop's test compares the variable.
+    Compared,
+    /// What is joined to that comparison.
+    Joined(&'j Joined<'j>),
+    /// The loop's test. The comparison stands in front of another way out.
+    Elsewhere,
+}
+
 struct Placer<'p, 'a> {
     module: &'p Module<'a>,
     context: Context<'p, 'a>,
@@ -220,7 +235,13 @@ impl<'a> Placer<'_, 'a> {
         let counted = test.filter(|test| is_innermost && !is_inside && ends_strips(test));
         let counted = counted.and_then(|test| self.context.counted(number, test.block, test.taken));
         if let (Some(test), Some(counted)) = (test, counted) {
-            self.strip(number, place, behind, test, &counted);
+            // ptxas unrolls short loops by a down counter, and some of them by nothing else.
+            let is_unrolled = one.statements < LIGHT && self.context.leaves_at(number, test.block);
+            if has_fuel || is_unrolled || counted.tested != Some(counted.variable) {
+                self.strip(number, place, behind, test, &counted);
+            } else {
+                self.nearer(number, place, behind, test, (&counted, End::Compared));
+            }
             return Form::Strip;
         }
         let joined = test.filter(|_| is_innermost && !is_inside && !has_fuel);
@@ -232,7 +253,12 @@ impl<'a> Placer<'_, 'a> {
             })
         });
         if let Some((test, (counted, joined))) = joined {
-            self.nearer(number, place, behind, test, &counted, &joined);
+            self.nearer(number, place, behind, test, (&counted, End::Joined(&joined)));
+            return Form::Strip;
+        }
+        let elsewhere = test.filter(|_| is_innermost && !is_inside && !has_fuel);
+        if let Some((test, counted)) = elsewhere.and_then(|test| Some((test, self.counted_elsewhere(number, test)?))) {
+            self.nearer(number, place, behind, test, (&counted, End::Elsewhere));
             return Form::Strip;
         }
         let one = &self.context.loops.all[number as usize];
@@ -240,10 +266,11 @@ impl<'a> Placer<'_, 'a> {
         if let Some(test) = test.filter(|_| is_innermost && is_light) {
             let name = self.counter();
             let paid = if one.outer == NONE || has_fuel { CHUNK } else { EXPECTED };
-            let unrolls = one.statements < UNROLLED;
+            let unrolls = one.statements < if one.outer == NONE { UNROLLED_OUTERMOST } else { UNROLLED };
             place.prepaid(&mut self.edits.at(behind), name, (CHUNK, paid), unrolls);
             let at = self.start_of(self.last(test.block));
             emit::prepaid_test(&mut self.edits.at(at), name, test.predicate, test.goes_on_if);
+            self.come_out(number, name, test);
             self.cold(number, place, name, test, Some(CHUNK - paid));
         } else {
             self.chunk(number, place, behind, test);
@@ -306,28 +333,38 @@ impl<'a> Placer<'_, 'a> {
         let is_same = !(counted.test + 1..branch).any(|between| self.changes_operands(between, counted.test));
         let comparison = Span { start: compares.opcode, end: compares.end }.of(self.module.text);
         let at = self.start_of(branch);
-        let mut out = self.edits.at(at);
-        emit::counted_test(&mut out, name);
+        emit::counted_test(&mut self.edits.at(at), name);
+        self.come_out(number, name, test);
         if is_same {
-            let _ = write!(out, "{comparison};\n\t");
+            let _ = write!(self.edits.at(at), "{comparison};\n\t");
         }
         self.cold(number, place, name, test, None);
     }
 
-    /// A loop in strips whose comparison is joined to another condition: the nearer bound takes the place of the bound.
-    fn nearer(&mut self, number: u32, place: Place, behind: u32, test: Test<'a>, counted: &Counted<'_>, joined: &Joined<'_>) {
+    /// A loop in strips that end where the variable comes to.
+    fn nearer(&mut self, number: u32, place: Place, behind: u32, test: Test<'a>, (counted, end): (&Counted<'_>, End<'_>)) {
         let name = self.counter();
         self.polled.front.push_str(&emit::declare_end(name, counted.width));
         emit::nearer(&mut self.edits.at(behind), name, counted, place.weight);
+        let branch = self.last(test.block);
         let spelled = |statement: u32| {
             let at = self.context.function.statements[statement as usize];
             Span { start: at.opcode, end: at.end }.of(self.module.text)
         };
-        let (compares, joins) = (spelled(counted.test), spelled(joined.by));
-        let at = self.start_of(self.last(test.block));
-        let mut out = self.edits.at(at);
-        emit::nearer_test(&mut out, name, counted, joined);
-        let _ = write!(out, "{compares};\n\t{joins};\n\t");
+        let (other, again) = match end {
+            End::Compared if (counted.test + 1..branch).any(|between| self.changes_operands(between, counted.test)) => {
+                (None, String::new())
+            }
+            End::Compared => (None, format!("{};\n\t", spelled(counted.test))),
+            End::Joined(joined) => {
+                (Some((joined.other, joined.goes_on_if)), format!("{};\n\t{};\n\t", spelled(counted.test), spelled(joined.by)))
+            }
+            End::Elsewhere => (Some((test.predicate, test.goes_on_if)), String::new()),
+        };
+        let at = self.start_of(branch);
+        emit::nearer_test(&mut self.edits.at(at), name, counted, other);
+        self.come_out(number, name, test);
+        self.edits.at(at).push(&again);
         self.cold(number, place, name, test, None);
     }
 
@@ -368,6 +405,7 @@ impl<'a> Placer<'_, 'a> {
         if let Some(test) = test {
             let at = self.start_of(self.last(test.block));
             emit::chunk_test(&mut self.edits.at(at), name, place.weight, test.predicate, test.goes_on_if);
+            self.come_out(number, name, test);
             return self.cold(number, place, name, test, None);
         }
         for latch in latches {
