@@ -121,6 +121,11 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
         Proved,
     ),
     (
+        "a pack that references name",
+        "template <class... T> __host__ __device__ void ignore(const T &...) {}\nstruct A { template <class S> A(const S &) { ignore(1); } };\n__global__ void k() { ignore(1); }\n",
+        Proved,
+    ),
+    (
         "a lambda whose type has a comma",
         "template <class A, class B> struct Two { A a; B b; };\n__global__ void k(int *p) { auto f = [](int n) -> Two<int, int> { while (n > 3) n = n % 2 ? 3 * n + 1 : n / 2; return {n, n}; }; p[1] = f(p[0]).a; }\n",
         Proved,

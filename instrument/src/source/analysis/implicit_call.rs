@@ -174,12 +174,16 @@ impl<'a, 'b> Reader<'a, 'b> {
         let Context { source, fragment, .. } = self.context;
         let function = self.function.filter(|_| self.has_texts)?;
         let name = fragment.text(source, at);
-        let is_declared = |head: usize| {
+        let named = |head: usize| {
             let head = (0..head).rev().take(64).take_while(|token| !matches!(fragment.kind(*token), Some(Kind::Punct(b';' | b'{' | b'}'))));
-            head.into_iter().any(|token| fragment.text(source, token) == name && fragment.kind(token.wrapping_sub(1)) != Some(Kind::Op))
+            head.filter(|token| fragment.text(source, *token) == name)
         };
+        let is_behind_dots = |token: usize| fragment.kind(token.wrapping_sub(1)) == Some(Kind::Op);
+        let is_declared = |head: usize| named(head).any(|token| !is_behind_dots(token));
+        // A pack stands for many types, also where `const T &...` names it.
+        let is_pack = |head: usize| named(head).any(is_behind_dots);
         let is_visible = is_declared(function.open) || self.class_open.is_some_and(is_declared);
-        let is_pack = fragment.kind(at + 1) == Some(Kind::Op);
+        let is_pack = fragment.kind(at + 1) == Some(Kind::Op) || is_pack(function.open) || self.class_open.is_some_and(is_pack);
         let is_hidden = self.context.types.is_declared_in(name, function.open..function.close);
         (is_visible && !is_pack && !is_hidden && !self.inner.contains(name)).then(|| String::from_utf8_lossy(name).into_owned())
     }

@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 /// Most characters of a weight.
 const MOST_TEXT: usize = 400;
 
+/// Least weight of an iteration in strips: with less, a short loop within another one could run more than 2^26 rounds between two polls.
+const LEAST: u32 = 4;
+
 /// A weight, as an expression that the compiler evaluates.
 pub(super) fn text(weight: &Weight) -> String {
     match weight {
@@ -53,7 +56,7 @@ fn add(text: &mut String, inner: &[InnerWeight]) {
 pub(super) fn shift(weight: &Weight) -> String {
     match weight {
         Weight::Units(units) => {
-            let units = (*units).max(1);
+            let units = (*units).max(LEAST);
             format!("{}u", units.ilog2() + u32::from(!units.is_power_of_two()))
         }
         Weight::Sum { .. } => format!("__cuinstr_shift({})", text(weight)),
