@@ -53,7 +53,7 @@ impl Context<'_, '_> {
         let (test, holds) = self.test_at(block, goes_on_if_taken)?;
         let (order, is_signed, width) = self.comparison(test, holds)?;
         let [_, Operand::Register(tested), bound] = *self.code.operands(test) else { return None };
-        let (variable, step) = self.moves(number, tested, latch, width)?;
+        let (variable, step, is_exact) = self.moves(number, tested, latch, width)?;
         let bound = match bound {
             Operand::Integer(bound) => near((bound, bound))?,
             _ => self.pins.and_then(|_| self.range(bound, &mut { MOST_BACK }))?,
@@ -67,7 +67,7 @@ impl Context<'_, '_> {
         let start = self.start(number, variable, before)?;
         let distance = if step > 0 { bound.1 - start.0 } else { start.1 - bound.0 };
         let is_met = match order {
-            Order::NotEqual => start.0 == start.1 && bound.0 == bound.1 && distance > 0 && distance % step == 0,
+            Order::NotEqual => is_exact && start.0 == start.1 && bound.0 == bound.1 && distance > 0 && distance % step == 0,
             Order::Less | Order::LessEqual => is_signed || start.0 >= 0 && bound.0 >= 0,
             // Below zero there is no number without a sign.
             Order::Greater | Order::GreaterEqual => is_signed || start.0 >= 0 && bound.0 >= -step,
@@ -76,17 +76,17 @@ impl Context<'_, '_> {
         is_met.then(|| distance.max(0).unsigned_abs() / step.unsigned_abs() + 1)
     }
 
-    /// The variable behind a tested register, and the least that each iteration adds to it.
-    fn moves(&self, number: u32, tested: Register, latch: u32, width: u8) -> Option<(Register, i64)> {
+    /// The variable behind a tested register, the least that each iteration adds to it, and whether each adds just that.
+    fn moves(&self, number: u32, tested: Register, latch: u32, width: u8) -> Option<(Register, i64, bool)> {
         if let Some((variable, _, step)) = self.induction(number, tested, latch, width) {
-            return Some((variable, step));
+            return Some((variable, step, true));
         }
         let added = self.only_writer(number, tested, latch)?;
         let [_, Operand::Register(base), by @ Operand::Register(_)] = *self.code.operands(added) else { return None };
         let is_own =
             base == tested && self.code.opcode(added).strip_prefix("add.").is_some_and(|kind| super::counted::is_integer(kind, width));
-        let (least, _) = self.range(by, &mut { MOST_BACK }).filter(|(least, _)| is_own && *least > 0)?;
-        Some((tested, least))
+        let (least, most) = self.range(by, &mut { MOST_BACK }).filter(|(least, _)| is_own && *least > 0)?;
+        Some((tested, least, least == most))
     }
 
     /// What a variable holds where its loop begins, if that is written anew in each round of the loop around it.
