@@ -259,7 +259,7 @@ fn a_kernel_says_when_the_launch_began_and_at_its_end_whether_a_thread_came_late
     let header = Header::parse("//@ about: short\n//@ entry: k\n//@ grid: 1\n//@ block: 40\n//@ arg: u32[1] zero\n", Place::Kernel);
     let (header, small) = (header.expect("a header"), polled(short, Polls::default()));
     // As if one block were many, and the first one of those that ask.
-    let many = |text: &str| text.replace("setp.ne.u32 q, x, 31;\n\tsetp.lt.or.u32 q, y, 1024, q;", "setp.ne.u32 q, x, 0;");
+    let many = |text: &str| text.replace("setp.eq.u32 q, y, 31;\n\tsetp.ge.and.u32 q, x, 4096, q;", "setp.eq.u32 q, x, 0;");
     let large = many(&small);
     assert_ne!(large, small);
     // For a host that knows when its launches begin.
@@ -282,11 +282,31 @@ fn a_kernel_says_when_the_launch_began_and_at_its_end_whether_a_thread_came_late
         ("it is being stopped under `trap`", 0, 0, lifted, 1, 5),
     ] {
         let words = [(4, 4, action), (8, 4, launch), (24, 8, timeout), (32, 8, start), (72 + 20, 4, 5)];
-        for (text, late, notes) in [(&small, 5, true), (&large, late, true), (&quiet, 5, false), (&quiet_large, late, launch != 1)] {
+        for (text, late, notes) in [(&small, 5, true), (&large, late, true), (&quiet, 5, false), (&quiet_large, late, false)] {
             let found = recorded(text, &header, STEPS, &words).expect("it is PTX");
             assert_eq!((found.left.outcome, found.late), (Some(Outcome::Completed), late), "{what}");
             assert_eq!((found.start_ns != 0, found.start_ns == start), (notes || start != 0, start != 0 || !notes), "{what}");
         }
+    }
+}
+
+#[test]
+fn later_blocks_of_a_launch_that_is_being_left_leave_in_front_of_their_loop() {
+    let text = ".version 9.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 out) { .reg .pred %p1; .reg .b32 %r1; .reg .b64 %rd<2>;
+        ld.param.u64 %rd1, [out]; $L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 1; @%p1 bra $L; st.global.u32 [%rd1], 7; ret; }";
+    let header = Header::parse("//@ about: short\n//@ entry: k\n//@ grid: 1\n//@ block: 40\n//@ arg: u32[1] zero\n", Place::Kernel)
+        .expect("a header");
+    // As if the first block were a later one, and launch 9 had been left.
+    let edits = [("later, x, 4096;", "later, x, 0;"), (".b32 cuinstr_left_v1;", ".b32 cuinstr_left_v1 = 9;")];
+    let later = edits.iter().fold(polled(text, Polls::default()), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    // The flag holds zero: as where the launch came late.
+    for (launch, why, written) in [(9, 2, 0), (8, 0, 7)] {
+        let found = recorded(&later, &header, STEPS, &[LEAVE, (8, 4, launch)]).expect("it is PTX");
+        assert_eq!((found.left.outcome, found.why), (Some(Outcome::Completed), why), "launch {launch}");
+        assert_eq!(found.left.buffers, [vec![written, 0, 0, 0]], "launch {launch}");
     }
 }
 
@@ -361,9 +381,6 @@ fn random_kernels_do_the_same_with_polls() {
         assert!(!found.different.is_empty(), "a planted fault is not noticed");
     }
 }
-
-/// Seeds whose polled form the proof does not confirm yet.
-const OPEN: [u64; 2] = [154, 191];
 
 #[test]
 fn random_kernels_are_proved_once_they_have_polls() {

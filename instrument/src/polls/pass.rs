@@ -85,7 +85,7 @@ impl Pass<'_> {
         }
         self.has_kernel |= function.is_kernel;
         let way = self.way(function);
-        let poll = self.spelling.of(way.cold);
+        let poll = self.spelling.of(way.cold, way.has_products);
         let cycles = Cycles::new(function);
         let Options { polls, .. } = *self.options;
         let module = place::Module { text: self.text, polls, hash: self.hash, spelling: self.spelling, activations };
@@ -117,7 +117,7 @@ impl Pass<'_> {
         let polls = polled.fuel != Fuel::None || repeats || asks_first;
         let asks_last = has_ends && polls && self.exits(&cycles, polled.fuel);
         if has_ends && !self.options.begin_by_polls {
-            polled.front.push_str(emit::BEGINS);
+            polled.front.push_str(emit::ends::BEGINS);
         }
         if asks_first {
             self.site(function, function.head.start, site_id(self.hash, function.head.start, way.traps), Kind::Entry, Form::Flag, 0);
@@ -127,7 +127,8 @@ impl Pass<'_> {
         }
         self.limits(&cycles, &mut polled, repeats.then_some(poll), way.traps);
         if polls {
-            polled.front.push_str(Poll::declare(self.spelling.limits));
+            // In front of all that uses them.
+            polled.front.insert_str(0, Poll::declare(self.spelling.limits));
             let mut out = self.edits.at(function.body.end - 1);
             if !asks_last {
                 exits::close(&cycles, &mut out);
@@ -146,7 +147,7 @@ impl Pass<'_> {
             poll.each(&mut out, site_id(self.hash, function.at.start, way.traps));
         }
         if asks_first {
-            emit::entry(&mut out, site_id(self.hash, function.head.start, way.traps), poll);
+            emit::ends::entry(&mut out, site_id(self.hash, function.head.start, way.traps), poll);
         }
         out.push(&declines);
         out.push("\n");
@@ -210,7 +211,7 @@ impl Pass<'_> {
 
     /// How threads of a function come to their end, by the instructions in it.
     fn way(&mut self, function: &Function<'_>) -> Way {
-        let mut way = Way { cold: Cold::Call, traps: false };
+        let mut way = Way { cold: Cold::Call, traps: false, has_products: false };
         if !self.may_trap {
             return way;
         }
@@ -220,6 +221,7 @@ impl Pass<'_> {
             if opcode.starts_with("setmaxnreg") {
                 way.cold = Cold::Inline;
             }
+            way.has_products |= opcode.starts_with("wgmma");
             if leaving_is_undefined(opcode) {
                 first = first.or(Some(statement.opcode as usize));
                 way.traps = true;

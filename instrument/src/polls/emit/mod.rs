@@ -11,6 +11,7 @@
 //! ```
 
 pub(super) mod edits;
+pub(super) mod ends;
 pub(super) mod limits;
 pub(super) mod old;
 
@@ -19,6 +20,7 @@ use super::find::counted::{Counted, Order};
 use crate::common::poll_interval::PollInterval;
 use crate::options::{Limits, PollGap};
 use edits::{Common, Edits, Insertion};
+use ends::{FIRST_BLOCKS, RETURNS, block_number};
 use limits::Lines;
 use std::fmt::Write as _;
 
@@ -80,6 +82,8 @@ pub(in crate::polls) struct Spelling {
     pub(in crate::polls) limits: Limits,
     call: Polls,
     inline: Polls,
+    /// As `behind`, where products of a warp group may be under way.
+    behind_products: Common,
     returns: [Common; 2],
 }
 
@@ -93,6 +97,10 @@ pub(in crate::polls) struct Poll {
 /// alike, ptxas keeps in registers that a warp has once.
 const SAME: &str = "\tactivemask.b32 word;\n\tredux.sync.min.u32 pace, pace, word;\n";
 
+/// Threads that stop wait for the products of their warp group. Where they left with products under way, ptxas had each product wait for the one
+/// before it, in all of the kernel (C7518).
+const WAIT: &str = "\twgmma.wait_group.sync.aligned 0;\n";
+
 impl Spelling {
     /// For a module of a PTX version that has these instructions.
     pub(in crate::polls) fn new(edits: &mut Edits, gap: PollGap, limits: Limits, has: Instructions, version: Option<&str>) -> Self {
@@ -104,11 +112,12 @@ impl Spelling {
             ("", "", "", "")
         };
         let front = &format!("{cycles}\tmov.b64 %__cuinstr_site, ");
-        let behind = ";\n\tmov.b32 %__cuinstr_why, launch;\n\tbra.uni $__cuinstr_leaves;\n$__cuinstr_stays:\n\t}\n";
+        let behind =
+            |waits| format!(";\n\tmov.b32 %__cuinstr_why, launch;\n{waits}\tbra.uni $__cuinstr_leaves;\n$__cuinstr_stays:\n\t}}\n");
         let mut keep = |text: &str| edits.keep(old::spell(version, text.to_owned()));
         let (entry, each) = (Lines { own: String::new(), ..Lines::new(limits) }, keep(&poll(has, &lines, &lines.due_each, "", front)));
         let (entry, renewing) = (keep(&poll(has, &entry, lines.no_cycles, "", front)), keep(&poll(has, &lines, &lines.due, &renew, front)));
-        let behind = keep(behind);
+        let (behind, behind_products) = (keep(&behind("")), keep(&behind(WAIT)));
         let mut polls = |stops: &str| Polls { entry, each, renewing, behind, stops: keep(stops) };
         let call = polls(&format!(
             "$__cuinstr_leaves:\n\t{{\n\t.param .b64 a;\n\t.param .b32 b;\n{parameter}\tst.param.b64 [a], %__cuinstr_site;\n\t\
@@ -119,18 +128,13 @@ impl Spelling {
             "$__cuinstr_leaves:\n\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, %__cuinstr_site;\n\tmov.b32 why, %__cuinstr_why;\n{copied}{}\t}}\n",
             stop(lines.has_cycles)
         ));
-        Self {
-            gap,
-            limits,
-            call,
-            inline,
-            returns: RETURNS.map(|text| edits.keep(text.replace("@FIRST_BLOCKS@", &FIRST_BLOCKS.to_string()))),
-        }
+        Self { gap, limits, call, inline, behind_products, returns: RETURNS.map(|text| edits.keep(text.to_owned())) }
     }
 
-    /// The polls of a function.
-    pub(in crate::polls) fn of(self, cold: Cold) -> Poll {
-        Poll { texts: if cold == Cold::Call { self.call } else { self.inline } }
+    /// The polls of a function, which may have products of a warp group under way.
+    pub(in crate::polls) fn of(self, cold: Cold, has_products: bool) -> Poll {
+        let texts = if cold == Cold::Call { self.call } else { self.inline };
+        Poll { texts: if has_products { Polls { behind: self.behind_products, ..texts } } else { texts } }
     }
 }
 
@@ -193,12 +197,19 @@ fn poll(has: Instructions, lines: &Lines, due: &str, renew: &str, stops: &str) -
 
 /// What gives a new allowance.
 fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String {
+    let first = first_pace(gap).to_string();
     let gap = PollInterval::of(gap).gap;
-    let renew = RENEW.replace("@LONGEST@", &(64 * gap).to_string()).replace("@SCALE@", &(0x10_0000 / gap).to_string());
+    let renew =
+        RENEW.replace("@FIRST@", &first).replace("@LONGEST@", &(64 * gap).to_string()).replace("@SCALE@", &(0x10_0000 / gap).to_string());
     let renew = renew.replace("@SAME@", if has_redux { SAME } else { "" });
     let renew = renew.replace("@UNARMED@", if limits.any() { "" } else { UNARMED });
     let renew = renew.replace("@TANK@", &lines.tank).replace("@DRAW@", &lines.draw);
     renew.replace("@MOST_INTERVAL@", &MOST_INTERVAL.to_string()).replace("@MOST@", &(1 << MOST_INTERVAL).to_string())
+}
+
+/// The first allowance, as the logarithm of units.
+fn first_pace(gap: PollGap) -> u32 {
+    PollInterval::of(gap).first.min(MOST_INTERVAL)
 }
 
 /// A launch that no host armed polls as seldom as may be, unless a limit is compiled in.
@@ -208,46 +219,35 @@ const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_I
 pub(in crate::polls) struct Allowance {
     /// Declares it. In a kernel it also begins to load what tells whether the launch is being left.
     pub(in crate::polls) front: String,
-    /// Gives the function the first one, in statements by weight, before any loop pays. It waits for what was loaded.
+    /// Gives the function the first one, in statements by weight, before any loop pays. There later blocks wait for what was loaded, and may leave.
     pub(in crate::polls) settles: String,
 }
 
-/// A function's allowance. Later blocks of a launch that is being stopped get none, so that they poll in the first iteration of their first loop.
-pub(in crate::polls) fn allowance(spelling: Spelling, is_kernel: bool, is_flat: bool) -> Allowance {
-    let first = PollInterval::of(spelling.gap).first.min(MOST_INTERVAL);
-    let mut front = "\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;".to_owned();
-    let mut settles = format!("\n\tst.local.b32 [__cuinstr_kept], {first};\n\tmov.b32 %__cuinstr_left, {};", 1 << first);
-    if is_kernel {
-        // The first blocks have just begun: they need not wait for what is in memory. Later ones read the mark that the launch is being left, and not the flag:
-        // what is read here stays in the first cache, and there polls would find the flag as it was.
-        let _ = write!(
-            front,
-            "\n\t.reg .pred %__cuinstr_later;\n\t.reg .b32 %__cuinstr_gone, %__cuinstr_launch;\n\t{{\n\t.reg .b32 x;\n\t{}\
-             setp.ge.u32 %__cuinstr_later, x, {FIRST_BLOCKS};\n\t@%__cuinstr_later ld.global.b32 %__cuinstr_launch, [cuinstr_control_v1+8];\n\t\
-             @%__cuinstr_later ld.global.b32 %__cuinstr_gone, [cuinstr_left_v1];\n\t}}",
-            block_number(is_flat)
-        );
-        // Blocks that begin at the same time would all read the flag's word at the same time, too.
-        let _ = write!(
-            settles,
-            "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x;\n\tmov.u32 x, %ctaid.x;\n\tand.b32 x, x, 15;\n\tmad.lo.s32 %__cuinstr_left, x, -{}, %__cuinstr_left;\n\t\
-             setp.eq.and.b32 q, %__cuinstr_gone, %__cuinstr_launch, %__cuinstr_later;\n\tselp.b32 %__cuinstr_left, 0, %__cuinstr_left, q;\n\t}}\n\t",
-            (1_u32 << first) / 32
-        );
-    }
+/// A function's allowance. A kernel has the `site` at which later blocks of a launch that is being stopped leave.
+pub(in crate::polls) fn allowance(spelling: Spelling, site: Option<u64>, is_flat: bool) -> Allowance {
+    let first = 1_u32 << first_pace(spelling.gap);
+    let mut front = "\n\t.reg .pred %__cuinstr_paced;\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;".to_owned();
+    // The first poll finds no pace. To store one here for it would cost kernels that never poll what their own stores do: 128 bytes a warp.
+    let mut settles = format!("\n\tmov.b32 %__cuinstr_left, {first};\n\tsetp.ne.u32 %__cuinstr_paced, %__cuinstr_left, %__cuinstr_left;");
+    let Some(site) = site else { return Allowance { front, settles } };
+    // The first blocks have just begun: they need not wait for what is in memory. Later ones read the mark that the launch is being left, and not the flag:
+    // what is read here stays in the first cache, and there polls would find the flag as it was. All threads of a warp load the same.
+    let _ = write!(
+        front,
+        "\n\t.reg .pred %__cuinstr_later;\n\t.reg .b32 %__cuinstr_gone;\n\t{{\n\t.reg .b32 x;\n\t{}\
+         setp.ge.u32 %__cuinstr_later, x, {FIRST_BLOCKS};\n\t@%__cuinstr_later ld.global.b32 %__cuinstr_gone, [cuinstr_left_v1];\n\t}}",
+        block_number(is_flat)
+    );
+    // Blocks that begin at the same time would all read the flag's word at the same time, too. The mark is zero until a launch was left.
+    let _ = write!(
+        settles,
+        "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x;\n\tmov.u32 x, %ctaid.x;\n\tand.b32 x, x, 15;\n\tmad.lo.s32 %__cuinstr_left, x, -{}, %__cuinstr_left;\n\t\
+         @!%__cuinstr_later bra.uni $__cuinstr_enters;\n\tsetp.eq.b32 q, %__cuinstr_gone, 0;\n\t@q bra.uni $__cuinstr_enters;\n\t\
+         ld.global.b32 x, [cuinstr_control_v1+8];\n\tsetp.ne.b32 q, x, %__cuinstr_gone;\n\t@q bra.uni $__cuinstr_enters;\n\t\
+         mov.b64 %__cuinstr_site, {site};\n\tmov.b32 %__cuinstr_why, 0;\n\tbra.uni $__cuinstr_leaves;\n$__cuinstr_enters:\n\t}}\n\t",
+        first / 32
+    );
     Allowance { front, settles }
-}
-
-/// So many blocks, about, begin at once on a large GPU.
-const FIRST_BLOCKS: u32 = 1024;
-
-/// A block's number in its grid, or in a slice of that, into `x`. A kernel that never reads a second coordinate `is_flat`: it is taken to have one alone.
-fn block_number(is_flat: bool) -> &'static str {
-    if is_flat {
-        "mov.u32 x, %ctaid.x;\n\t"
-    } else {
-        "{\n\t.reg .b32 z, w;\n\tmov.u32 x, %ctaid.x;\n\tmov.u32 z, %ctaid.y;\n\tmov.u32 w, %nctaid.x;\n\tmad.lo.u32 x, z, w, x;\n\t}\n\t"
-    }
 }
 
 /// The counter of a strip.
@@ -499,16 +499,6 @@ fn unless_over(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if
     let _ = write!(out, "$__cuinstr_over{number}:\n\t");
 }
 
-/// Where a kernel begins that has no loop and calls what polls: blocks of a launch that is being stopped leave. Where no host armed the launch, only its
-/// number is read.
-pub(in crate::polls) fn entry(out: &mut Insertion<'_>, site: u64, poll: Poll) {
-    out.push(
-        "\n\t{\n\t.reg .pred q;\n\t.reg .b32 launch;\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\tsetp.eq.b32 q, launch, 1;\n\t@q bra $__cuinstr_armed;\n\t",
-    );
-    poll.written(out, poll.texts.entry, site);
-    out.push("$__cuinstr_armed:\n\t}");
-}
-
 /// What a kernel uses fuel for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::polls) enum Fuel {
@@ -519,53 +509,6 @@ pub(in crate::polls) enum Fuel {
     /// Its allowance too.
     Allowance,
 }
-
-/// What stands around a kernel's site where its threads return, behind `x`: which blocks ask, by their number.
-const RETURNS: [&str; 2] = [
-    "\tsetp.ne.u32 q, x, 31;\n\tsetp.lt.or.u32 q, y, @FIRST_BLOCKS@, q;\n\t@q bra $__cuinstr_gone;\n\tst.param.b64 [site], ",
-    ";\n\tcall __cuinstr_last, (site);\n$__cuinstr_gone:\n\t}\n\tret;\n",
-];
-
-/// Where a kernel returns; with a guard, the threads that it lets pass.
-pub(in crate::polls) fn exit(out: &mut Insertion<'_>, guard: Option<(&str, bool)>) {
-    let _ = match guard {
-        Some((name, when)) => write!(out, "\n\t@{}{name} bra $__cuinstr_returns;\n\t", if when { "" } else { "!" }),
-        None => write!(out, "\n\tbra $__cuinstr_returns;\n\t"),
-    };
-}
-
-/// At a kernel's end: some blocks say that it came late, or that the launch is being stopped. Nothing of the kernel's lives here, so the
-/// call takes no register from it.
-pub(in crate::polls) fn returns(out: &mut Insertion<'_>, spelling: Spelling, fuel: Fuel, is_flat: bool, site: u64) {
-    out.push("$__cuinstr_returns:");
-    if let (Some(units), true) = (spelling.limits.fuel, fuel != Fuel::None) {
-        limits::end(out, units, fuel == Fuel::Allowance);
-    }
-    out.push(&which_ask(is_flat));
-    let [front, behind] = spelling.returns;
-    out.common(front);
-    let _ = write!(out, "{site}");
-    out.common(behind);
-}
-
-/// Which threads ask at a kernel's end: none in a small grid, whose blocks have all begun. Of another one those of each 32nd block. One that finds the launch
-/// stopped marks it as being left and empties the first cache, so that later blocks see the mark where they begin.
-fn which_ask(is_flat: bool) -> String {
-    let rows = if is_flat { "" } else { "mov.u32 x, %nctaid.y;\n\tmul.lo.u32 y, y, x;\n\t" };
-    format!(
-        "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x, y;\n\t.param .b64 site;\n\tmov.u32 y, %nctaid.x;\n\t{rows}{}and.b32 x, x, 31;\n",
-        block_number(is_flat)
-    )
-}
-
-/// Where a kernel begins: the first thread of the first block says so. It does not where the launch has begun before: a grid that the device launches
-/// shares the control block of its parent.
-pub(in crate::polls) const BEGINS: &str = "\n\t{\n\t.reg .pred q, tells;\n\t.reg .b32 x, y;\n\t.reg .b64 begin, note, now;\n\tmov.u32 x, %ctaid.x;\n\t\
-     mov.u32 y, %ctaid.y;\n\tor.b32 x, x, y;\n\tmov.u32 y, %ctaid.z;\n\tor.b32 x, x, y;\n\tmov.u32 y, %tid.x;\n\tor.b32 x, x, y;\n\t\
-     setp.ne.u32 q, x, 0;\n\t@q bra $__cuinstr_begun_by_another;\n\tld.global.u64 begin, [cuinstr_control_v1+32];\n\t\
-     ld.global.u64 note, [cuinstr_control_v1+56];\n\tmov.u64 now, %globaltimer;\n\tsetp.ne.u64 tells, note, 0;\n\tsetp.ne.u64 q, begin, 0;\n\t\
-     @q bra $__cuinstr_begun_by_another;\n\tst.relaxed.gpu.global.u64 [cuinstr_control_v1+32], now;\n\t@tells st.volatile.global.u64 [note+48], now;\n\
-     $__cuinstr_begun_by_another:\n\t}";
 
 /// A record of the site map, a string that is found by its first words.
 pub(in crate::polls) fn site_map(out: &mut Insertion<'_>, json: &str, hash: u64) {

@@ -13,7 +13,7 @@ pub(in crate::polls) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel
     let behind = behind_polls(function, graph, loops);
     let mut has_asked = false;
     let mut put = |at: u32, guard: Option<(&str, bool)>| {
-        emit::exit(&mut edits.at(at), guard);
+        emit::ends::exit(&mut edits.at(at), guard);
         has_asked = true;
     };
     for (number, block) in (0..).zip(&graph.blocks).filter(|(number, _)| loops.is_reached(*number)) {
@@ -50,7 +50,7 @@ pub(in crate::polls) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel
     if has_asked {
         let mut out = edits.at(function.body.end - 1);
         close(cycles, &mut out);
-        emit::returns(&mut out, spelling, fuel, is_flat(text, function), site);
+        emit::ends::returns(&mut out, spelling, fuel, is_flat(text, function), site);
     }
     has_asked
 }

@@ -75,6 +75,8 @@ pub(in crate::polls) struct Way {
     pub(in crate::polls) cold: Cold,
     /// Whether leaving is not defined, so that threads trap.
     pub(in crate::polls) traps: bool,
+    /// Whether products of a warp group may be under way (`wgmma`).
+    pub(in crate::polls) has_products: bool,
 }
 
 /// What is put into a function.
@@ -105,22 +107,17 @@ pub(in crate::polls) fn poll_cycles(
     let alone = if module.counts_all() { vec![None; loops.all.len()] } else { alone::left_alone(&context) };
     let repeats = module.activations.repeats(index);
     let weights = weights::of(&context, module.polls, &alone, repeats);
-    let poll = module.spelling.of(way.cold);
+    let poll = module.spelling.of(way.cold, way.has_products);
     let mut placer = Placer { module, context, repeats, way, poll, edits, next, polled: &mut polled, has_allowance: false };
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
     for number in (0..loops.all.len() as u32).rev() {
         placer.place(number, weights[number as usize], alone[number as usize].is_some());
     }
+    let front = placer.allowance(&alone);
+    // Behind the allowance, which both ways through a nest need.
     placer.brief_nests();
     if placer.has_allowance {
-        let is_flat = exits::is_flat(module.text, function);
-        let mut allowance = emit::allowance(module.spelling, function.is_kernel, is_flat);
-        let in_front_of_loops = in_front(function, graph, loops, &alone).filter(|_| function.is_kernel && !module.spelling.limits.any());
-        match in_front_of_loops {
-            Some(at) => edits.at(at).push(&allowance.settles),
-            None => allowance.front.push_str(&allowance.settles),
-        }
-        polled.front.insert_str(0, &allowance.front);
+        polled.front.insert_str(0, &front);
         polled.fuel = Fuel::Allowance;
     } else if polled.sites.iter().any(|site| site.form != Form::None) {
         polled.fuel = Fuel::Polls;
@@ -201,6 +198,24 @@ struct Placer<'p, 'a> {
 }
 
 impl<'a> Placer<'_, 'a> {
+    /// Puts the function's allowance in front of its loops, and gives what stands in its front. Empty if no loop pays.
+    fn allowance(&mut self, alone: &[Option<u64>]) -> String {
+        if !self.has_allowance {
+            return String::new();
+        }
+        let Context { text, function, graph, loops, .. } = self.context;
+        let spelling = self.module.spelling;
+        // Later blocks that leave stand in front of this loop.
+        let first = self.polled.sites.iter().filter(|site| site.form != Form::None).min_by_key(|site| site.at);
+        let first = first.map(|site| site.id).filter(|_| function.is_kernel);
+        let mut allowance = emit::allowance(spelling, first, exits::is_flat(text, function));
+        match in_front(function, graph, loops, alone).filter(|_| function.is_kernel && !spelling.limits.any()) {
+            Some(at) => self.edits.at(at).push(&allowance.settles),
+            None => allowance.front.push_str(&allowance.settles),
+        }
+        allowance.front
+    }
+
     fn place(&mut self, number: u32, weight: Option<u32>, is_alone: bool) {
         let one = &self.context.loops.all[number as usize];
         let header = self.context.graph.blocks[one.header as usize];
