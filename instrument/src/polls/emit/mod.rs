@@ -244,8 +244,9 @@ pub(in crate::polls) fn allowance(spelling: Spelling, site: Option<u64>, is_flat
         "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x;\n\tmov.u32 x, %ctaid.x;\n\tand.b32 x, x, 15;\n\tmad.lo.s32 %__cuinstr_left, x, -{}, %__cuinstr_left;\n\t\
          @!%__cuinstr_later bra.uni $__cuinstr_enters;\n\tsetp.eq.b32 q, %__cuinstr_gone, 0;\n\t@q bra.uni $__cuinstr_enters;\n\t\
          ld.global.b32 x, [cuinstr_control_v1+8];\n\tsetp.ne.b32 q, x, %__cuinstr_gone;\n\t@q bra.uni $__cuinstr_enters;\n\t\
-         mov.b64 %__cuinstr_site, {site};\n\tmov.b32 %__cuinstr_why, 0;\n\tbra.uni $__cuinstr_leaves;\n$__cuinstr_enters:\n\t}}\n\t",
-        first / 32
+         mov.b64 %__cuinstr_site, {site};\n\tmov.b32 %__cuinstr_why, 0;\n\t{}bra.uni $__cuinstr_leaves;\n$__cuinstr_enters:\n\t}}\n\t",
+        first / 32,
+        if spelling.limits.budget_cycles.is_some() { "mov.b64 %__cuinstr_ran, 0;\n\t" } else { "" }
     );
     Allowance { front, settles }
 }
