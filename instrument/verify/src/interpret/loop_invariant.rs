@@ -31,7 +31,7 @@ impl LoopInvariant {
     }
 }
 
-/// Most ways into a set that are looked at one by one.
+/// Ways into a set that are looked at one by one, the last ones. What others bring is joined.
 const MOST_ENTRIES: usize = 10;
 
 /// Blocks of a set that control comes to from outside.
@@ -48,7 +48,8 @@ pub(crate) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> LoopInvariant {
     let (body, slice, rpo) = (work.body, work.slice, work.rpo);
     work.position.resize(body.graph.blocks.len(), u32::MAX);
     let is_member = |block: u32| set.binary_search(&block).is_ok();
-    let entries = entries(body, rpo, set);
+    let mut entries = entries(body, rpo, set);
+    entries.sort_by_key(|block| rpo[*block as usize]);
     // What registers hold where the set is entered from these blocks' sources.
     let enter = |entries: &[u32]| {
         let mut needed: Vec<u32> =
@@ -57,12 +58,14 @@ pub(crate) fn follow(work: &mut Work<'_, '_>, set: &[u32]) -> LoopInvariant {
         needed.dedup();
         State::new(needed.into_iter().map(|slot| (slot, body.before(slice.slots[slot as usize].0, entries, &is_member))))
     };
-    let starts: Vec<(u32, State)> = if entries.len() <= MOST_ENTRIES {
-        entries.iter().map(|block| (*block, enter(&[*block]))).collect()
-    } else {
-        let all = enter(&entries);
-        entries.iter().map(|block| (*block, all.clone())).collect()
-    };
+    // The last ones lead to the loop that code in front is followed for.
+    let (together, alone) = entries.split_at(entries.len().saturating_sub(MOST_ENTRIES));
+    let all = (!together.is_empty()).then(|| enter(together));
+    let starts: Vec<(u32, State)> = all
+        .into_iter()
+        .flat_map(|all| together.iter().map(move |block| (*block, all.clone())))
+        .chain(alone.iter().map(|block| (*block, enter(&[*block]))))
+        .collect();
     let mut order = set.to_vec();
     order.sort_by_key(|block| rpo[*block as usize]);
     let anything = Way {

@@ -3,8 +3,8 @@
 //! iterations, and nothing could be said of a counter's distance from it.
 //!
 //! Let one instruction alone write a register, `into = f(one, two)`. Let all readers of the register stand behind it in
-//! its block, and let nothing between them write an operand. Then the register may be taken to be written wherever an
-//! operand is written. Each reader comes past the instruction, which writes the same value again. Before any operand is
+//! its block, or in blocks that control only comes to from there, each by one way. Let nothing between them write an
+//! operand. Then the register may be taken to be written wherever an operand is written. Each reader comes past the instruction, which writes the same value again. Before any operand is
 //! written, and in between, no statement reads the register, so its value may be chosen as `f(one, two)`. An operand
 //! may be such a register itself; it is written first. What a call hands on is read there, too: whether the callee
 //! returns may follow from it.
@@ -16,13 +16,18 @@ use crate::program::instruction::{Instruction, Operand, Register};
 /// Most instructions behind which one value is made.
 const MOST_WRITERS: usize = 8;
 
+/// Most blocks between what makes a value and what reads it.
+const MOST_BETWEEN: usize = 8;
+
 /// A register that such an instruction writes.
 struct Remat {
     into: Register,
     /// Where the instruction is in the list of all.
     at: usize,
-    /// Whether all that reads the register stands behind it in its block.
+    /// Whether control comes to all that reads the register by one way from there.
     is_local: bool,
+    /// The blocks of these ways.
+    through: Vec<u32>,
     /// Whether a comparison with another register reads it, or an instruction of this kind that is compared so.
     is_compared: bool,
     /// The statements behind which it is made, sorted.
@@ -43,7 +48,7 @@ pub(crate) fn settle<'a>(
         let is_known = |register| register != into && is_followed(register);
         let mut all = instruction.rest.iter();
         if all.all(|operand| if let Operand::Register(register) = operand { is_known(*register) } else { true }) {
-            found.push(Remat { into, at, is_local: true, is_compared: masks(instruction), behind: Vec::new() });
+            found.push(Remat { into, at, is_local: true, through: Vec::new(), is_compared: masks(instruction), behind: Vec::new() });
         }
     }
     found.sort_unstable_by_key(|renewed| renewed.into);
@@ -55,7 +60,8 @@ pub(crate) fn settle<'a>(
         each_named(instruction, |register| {
             if let Ok(nth) = found.binary_search_by_key(&register, |renewed| renewed.into) {
                 let (writer, ref made) = decoded[found[nth].at];
-                found[nth].is_local &= writer < *reader && body.block_of(writer) == body.block_of(*reader);
+                let (from, to) = (body.block_of(writer), body.block_of(*reader));
+                found[nth].is_local &= if from == to { writer < *reader } else { one_way(body, from, to, &mut found[nth].through) };
                 // Where sums are made of the smaller of two, cases are told where that is made.
                 found[nth].is_compared |= compares || of_compared && !is_extreme(made);
             }
@@ -80,7 +86,8 @@ pub(crate) fn settle<'a>(
             }
             let writers = body.writers(*of).iter().filter(is_here).copied();
             renewed.behind.extend(writers.take(MOST_WRITERS + 1));
-            is_near |= renewed.behind.iter().any(|writer| body.block_of(*writer) == body.block_of(*statement));
+            let is_between = |block: u32| block == body.block_of(*statement) || renewed.through.contains(&block);
+            is_near |= renewed.behind.iter().any(|writer| is_between(body.block_of(*writer)));
         }
         renewed.behind.sort_unstable();
         renewed.behind.dedup();
@@ -95,6 +102,20 @@ pub(crate) fn settle<'a>(
     // What stands behind one statement keeps its order.
     copies.sort_by_key(|(writer, _)| *writer);
     (settled.into_iter().map(|renewed| decoded[renewed.at].0).collect(), copies)
+}
+
+/// Whether control comes to a block from another one only, without coming to any block between by other ways. Adds those behind the first to `through`.
+fn one_way(body: &Definitions<'_>, from: u32, to: u32, through: &mut Vec<u32>) -> bool {
+    let mut block = to;
+    for _ in 0..MOST_BETWEEN {
+        through.push(block);
+        match *body.graph.sources(block) {
+            [source] if source == from => return block != 0,
+            [source] if block != 0 => block = source,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Leaves out registers that a call in these blocks hands on, unless they are made in front of it in its block.
