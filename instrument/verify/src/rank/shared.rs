@@ -15,7 +15,7 @@ use crate::rank::loops::{Known, LoopProof, Paid, Proof, Shared};
 use crate::rank::paying::{ASKED, pays};
 use crate::rank::ranking::remaining;
 use crate::rank::remaining::{ends_at_zero, may_stop_at_zero, remaining_from};
-use crate::rank::weight::{iterations, product};
+use crate::rank::weight::{iterations, product, weights_of};
 use std::collections::BTreeSet;
 
 /// What loops that are counted together are tried to be paid for from, at most.
@@ -27,22 +27,19 @@ const MANY: u64 = 1 << 16;
 /// Most loops of one set of which some are counted together.
 const MOST_TOGETHER: usize = 1000;
 
+/// Most loops of one set that are counted once more together with loops directly inside.
+const MOST_ONCE_MORE: usize = 4;
+
 /// Counts the rounds of loops together with those of the loops inside that are polled within some rounds, or that count themselves.
 pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Known<'_>) {
     if found.len() > MOST_TOGETHER {
         return;
     }
-    // What the loops alone used up is not missing here.
+    // What the loops alone used up is not missing here. What lies inside comes first, as it is less to look at.
     work.budget = work.budget.max(allotted(&found[0].blocks, work.slice));
-    for index in 0..found.len() {
+    for index in (0..found.len()).rev() {
         let (Proof::Counted(count) | Proof::PolledWithin(count)) = found[index].proof else { continue };
-        let mut inside: Vec<usize> = Vec::new();
-        for (number, round) in found.iter().enumerate().skip(index + 1) {
-            let is_inside = round.parent == Some(index) || round.parent.is_some_and(|parent| inside.contains(&parent));
-            if is_inside {
-                inside.push(number);
-            }
-        }
+        let inside = all_inside(found, index);
         let head = found[index].head;
         // What never comes round holds nothing, and what is little needs no closer look.
         let is_many = inside.iter().any(|number| product(found, *number, index) > MANY);
@@ -74,6 +71,37 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Kn
         }
         found[index].shared = shared;
     }
+    share_entries(work, found, known);
+}
+
+/// Where a loop and those inside still come to too many rounds: counts it together with loops directly inside, for each time that one is entered.
+fn share_entries(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Known<'_>) {
+    let too_many = |found: &[LoopProof]| weights_of(found).iter().rposition(|weight| weight.is_too_much());
+    for _ in 0..MOST_ONCE_MORE {
+        let Some(index) = too_many(found) else { return };
+        let (Proof::Counted(count) | Proof::PolledWithin(count)) = found[index].proof else { return };
+        let head = found[index].head;
+        let Some(base) = (known.base_of)(head).filter(|_| found[index].left.binary_search(&head).is_ok()) else { return };
+        let shared = found[index].shared.take();
+        let inside: Vec<usize> = (index + 1..found.len()).filter(|number| found[*number].parent == Some(index)).collect();
+        work.budget = work.budget.max(allotted(&found[index].blocks, work.slice));
+        let outer = Outer { found, index, count, inside: &inside, base, not_zero: found[index].not_zero };
+        found[index].shared = outer.paid_at_entries(work, known, shared, 0);
+        if too_many(found) == Some(index) {
+            return;
+        }
+    }
+}
+
+/// All loops that lie inside one.
+fn all_inside(found: &[LoopProof], index: usize) -> Vec<usize> {
+    let mut inside: Vec<usize> = Vec::new();
+    for (number, round) in found.iter().enumerate().skip(index + 1) {
+        if round.parent == Some(index) || round.parent.is_some_and(|parent| inside.contains(&parent)) {
+            inside.push(number);
+        }
+    }
+    inside
 }
 
 /// A loop whose rounds are counted together with those inside.
@@ -190,12 +218,18 @@ impl Outer<'_> {
                 break;
             }
         }
-        // What counts itself is paid for where it is entered, each loop from the whole of what this one has.
+        self.paid_at_entries(work, known, shared, MOST_ROUNDS)
+    }
+
+    /// What counts itself, and by itself comes to more than so many rounds, is paid for where it is entered: each loop from the whole of what this
+    /// one has.
+    fn paid_at_entries(&self, work: &mut Work<'_, '_>, known: &Known<'_>, mut shared: Option<Shared>, more_than: u64) -> Option<Shared> {
+        let found = self.found;
         for &number in self.inside {
             let (Proof::Counted(inner) | Proof::PolledWithin(inner)) = found[number].proof else { continue };
             let head = found[number].head;
             let is_shared = shared.as_ref().is_some_and(|shared| shared.paid_of(head).is_some());
-            if is_shared || inner.rounds.saturating_mul(self.count.rounds) <= MOST_ROUNDS {
+            if is_shared || inner.rounds.saturating_mul(self.count.rounds) <= more_than {
                 continue;
             }
             let blocks = &found[number].blocks;
