@@ -5,7 +5,9 @@
 use crate::control;
 use crate::engine::Op;
 use crate::machine::{Allocation, Event, Kind, Machine, Stream, code, lock, wait};
-use crate::modules::{count_functions, find_function, find_global, launch, launch_packed, list_functions, load};
+use crate::modules::{
+    count_functions, find_function, find_global, find_module, function_of, launch, launch_packed, list_functions, load, load_library,
+};
 use crate::raw::{self, get, put};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -490,7 +492,7 @@ calls! {
     fn cuModuleLoadData(module: *mut Handle, image: *const c_void) { load(module, image) }
     fn cuModuleLoadDataEx(module: *mut Handle, image: *const c_void, _count: c_uint, _options: Handle, _values: Handle) { load(module, image) }
     fn cuLibraryLoadData(library: *mut Handle, image: *const c_void, _a: Handle, _b: Handle, _c: c_uint, _d: Handle, _e: Handle, _f: c_uint) {
-        load(library, image)
+        load_library(library, image)
     }
     fn cuModuleUnload(module: Handle) {
         let (mut machine, _) = alone()?;
@@ -501,12 +503,15 @@ calls! {
     fn cuLibraryUnload(library: Handle) { lock().unload(library.addr()); Ok(()) }
     fn cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) { find_function(function, module, name) }
     fn cuLibraryGetKernel(kernel: *mut Handle, library: Handle, name: *const c_char) { find_function(kernel, library, name) }
-    fn cuKernelGetFunction(function: *mut Handle, kernel: Handle) {
-        if !lock().functions.contains_key(&kernel.addr()) { return Err(code::INVALID_HANDLE); }
-        give(function, kernel)
-    }
+    fn cuLibraryGetKernelCount(count: *mut c_uint, library: Handle) { count_functions(count, library) }
+    fn cuLibraryEnumerateKernels(places: *mut Handle, count: c_uint, library: Handle) { list_functions(places, count, library) }
+    fn cuLibraryGetModule(module: *mut Handle, library: Handle) { find_module(module, library) }
+    fn cuKernelGetFunction(function: *mut Handle, kernel: Handle) { function_of(function, kernel) }
     fn cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) { find_global(address, bytes, module, name) }
-    fn cuLibraryGetGlobal(address: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) { find_global(address, bytes, library, name) }
+    fn cuLibraryGetGlobal(address: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) {
+        current(&lock())?;
+        find_global(address, bytes, library, name)
+    }
     fn cuFuncGetModule(module: *mut Handle, function: Handle) {
         let of = lock().functions.get(&function.addr()).map(|function| function.module);
         give(module, pointer(of.ok_or(code::INVALID_HANDLE)?))

@@ -31,6 +31,8 @@
 //!   and copies of other threads wait, as with a driver. Written words and events get through.
 //! - `lazy 1`: a kernel's code is loaded when it is first needed. What comes later in any stream waits for all that came
 //!   before, as with a driver.
+//! - `late CODE`, `late 0`: code with polls is loaded, but the answer is CODE where something of it is needed in a context,
+//!   as from a driver that compiles no sooner; it is good again.
 //! - `end`: running `deaf` kernels come to their end.
 //! - `blocks NS`: each block of a `blocks` kernel takes NS nanoseconds. That holds for running ones, too.
 //! - `stuck COUNT`: the first COUNT running blocks of each launch of a `blocks` kernel do not end.
@@ -231,6 +233,7 @@ fn setting(words: &[&str]) -> Option<i64> {
         ["busy", is_busy] => machine::lock().is_busy = *is_busy == "1",
         ["exclusive", is_exclusive] => machine::lock().is_exclusive = *is_exclusive == "1",
         ["lazy", is_lazy] => machine::lock().is_lazy = *is_lazy == "1",
+        ["late", code] => machine::lock().late = Some(code.parse().ok()?).filter(|code| *code != 0),
         ["end"] => machine::lock().ends += 1,
         ["blocks", ns] => machine::lock().block_ns = Some(ns.parse().ok()?),
         ["pace", ns] => machine::lock().block_pace = ns.parse().ok()?,

@@ -149,6 +149,8 @@ pub(crate) struct Machine {
     /// Whether a kernel's code is loaded when the kernel is first needed, and what is loaded.
     pub(crate) is_lazy: bool,
     loaded: BTreeSet<(usize, String)>,
+    /// What is said where something of code with polls is needed, as a driver may compile no sooner; nothing if all is good.
+    pub(crate) late: Option<u32>,
     /// Whether a call that waits for all kernels keeps others from launching and copying, and how many threads are in one.
     pub(crate) is_exclusive: bool,
     pub(crate) alone: u64,
@@ -192,6 +194,7 @@ fn machine() -> &'static Mutex<Machine> {
             is_busy: false,
             is_lazy: false,
             loaded: BTreeSet::new(),
+            late: None,
             is_exclusive: false,
             alone: 0,
             ends: 0,
@@ -358,6 +361,12 @@ impl Machine {
     /// Whether no kernel of the context runs or is to run.
     pub(crate) fn is_idle(&self, context: usize) -> bool {
         self.streams.values().filter(|stream| stream.context == context).all(Stream::is_drained)
+    }
+
+    /// Compiles a module for the current context, if it is not compiled: something of it is needed.
+    pub(crate) fn compile(&self, module: usize) -> Result<(), u32> {
+        let has_polls = self.modules.get(&module).is_some_and(|module| raw::holds(&module.image, "cuinstr_control"));
+        self.late.filter(|_| has_polls).map_or(Ok(()), Err)
     }
 
     /// Loads a kernel's code, unless it is there: what comes later in any stream waits for all that came before.

@@ -1,7 +1,7 @@
 //! Modules as programs load them, and launches of their kernels.
 
 use crate::blocks::Blocks;
-use crate::calls::{Done, Handle, alone, drained, enqueue, give, let_through, pointer};
+use crate::calls::{Done, Guard, Handle, alone, current, drained, enqueue, give, let_through, pointer, thread_context};
 use crate::engine::{Launched, Op};
 use crate::machine::{Function, Machine, Module, code, lock};
 use crate::raw::{self, get, put};
@@ -30,12 +30,21 @@ fn image_bytes(image: *const c_void) -> Vec<u8> {
 }
 
 pub(crate) fn load(place: *mut Handle, image: *const c_void) -> Done {
-    let (mut machine, context) = alone()?;
+    let (machine, context) = alone()?;
+    keep(machine, context, place, image)
+}
+
+/// Loads code that each context may use: none need be current.
+pub(crate) fn load_library(place: *mut Handle, image: *const c_void) -> Done {
+    keep(lock(), thread_context(), place, image)
+}
+
+fn keep(mut machine: Guard, context: usize, place: *mut Handle, image: *const c_void) -> Done {
     if image.is_null() {
         return Err(code::INVALID_VALUE);
     }
     let image = image_bytes(image);
-    let has = |text: &str| image.windows(text.len()).any(|part| part == text.as_bytes());
+    let has = |text: &str| raw::holds(&image, text);
     let is_binary = image.starts_with(b"\x7fELF") || image.starts_with(&0xba55_ed50_u32.to_le_bytes());
     if !is_binary && !has(".version") {
         return Err(if image.is_empty() { code::INVALID_IMAGE } else { code::INVALID_PTX });
@@ -57,6 +66,9 @@ pub(crate) fn load(place: *mut Handle, image: *const c_void) -> Done {
     if ptx_of(&image).is_some_and(|ptx| ptx.contains(PAUSE_SYMBOL)) {
         add(PAUSE_SYMBOL, size_of::<PauseBlock>())?;
     }
+    for (name, bytes) in ptx_of(&image).map(variables).unwrap_or_default() {
+        add(&name, bytes)?;
+    }
     let handle = machine.handle();
     machine.modules.insert(handle, Module { context, image, globals });
     give(place, pointer(handle))
@@ -72,6 +84,13 @@ fn ptx_of(image: &[u8]) -> Option<&str> {
         image
     };
     std::str::from_utf8(rest).ok()
+}
+
+/// The visible arrays of bytes in device memory that are the program's, and their lengths.
+fn variables(ptx: &str) -> Vec<(String, usize)> {
+    let declared = ptx.split(".visible .global").skip(1).filter_map(|rest| rest.split_once(".b8 ")?.1.split_once(']')?.0.split_once('['));
+    let own = declared.filter(|(name, _)| !name.trim_start().starts_with("cuinstr_"));
+    own.filter_map(|(name, bytes)| Some((name.trim().to_owned(), bytes.trim().parse().ok()?))).collect()
 }
 
 /// Bytes of each parameter of an entry of PTX; nothing if there is no such entry.
@@ -98,10 +117,16 @@ fn act(image: &[u8]) -> String {
     String::from_utf8_lossy(&rest[..end]).into_owned()
 }
 
+/// Something of a module is needed. Without a context a kernel of a library is a name.
+fn needed(machine: &Machine, module: Handle) -> Done {
+    if current(machine).is_ok() { machine.compile(module.addr()) } else { Ok(()) }
+}
+
 pub(crate) fn find_function(place: *mut Handle, module: Handle, name: *const c_char) -> Done {
     let mut machine = lock();
     let name = raw::text(name);
     let found = machine.modules.get(&module.addr()).ok_or(code::INVALID_HANDLE)?;
+    needed(&machine, module)?;
     let parameters = match ptx_of(&found.image) {
         Some(ptx) => Some(parameters(ptx, &name).ok_or(code::NOT_FOUND)?),
         None => None,
@@ -114,9 +139,25 @@ pub(crate) fn find_function(place: *mut Handle, module: Handle, name: *const c_c
 
 /// The kernels of a module, as far as its PTX tells.
 fn kernels(machine: &Machine, module: Handle) -> Result<Vec<String>, u32> {
+    needed(machine, module)?;
     let found = machine.modules.get(&module.addr()).ok_or(code::INVALID_HANDLE)?;
     let entries = ptx_of(&found.image).unwrap_or_default().split(".entry").skip(1);
     Ok(entries.filter_map(|entry| entry.split_once('(')).map(|(name, _)| name.trim().to_owned()).collect())
+}
+
+pub(crate) fn find_module(place: *mut Handle, library: Handle) -> Done {
+    let machine = lock();
+    current(&machine)?;
+    machine.compile(library.addr())?;
+    give(place, library)
+}
+
+/// The function of a kernel in the current context.
+pub(crate) fn function_of(place: *mut Handle, kernel: Handle) -> Done {
+    let machine = lock();
+    let found = machine.functions.get(&kernel.addr()).ok_or(code::INVALID_HANDLE)?;
+    machine.compile(found.module)?;
+    give(place, kernel)
 }
 
 pub(crate) fn count_functions(count: *mut u32, module: Handle) -> Done {
@@ -136,6 +177,7 @@ pub(crate) fn list_functions(places: *mut Handle, count: u32, module: Handle) ->
 pub(crate) fn find_global(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) -> Done {
     let mut machine = lock();
     let name = raw::text(name);
+    machine.compile(module.addr())?;
     let found = machine.modules.get_mut(&module.addr()).ok_or(code::INVALID_HANDLE)?;
     let known = found.globals.get(&name).copied();
     let (at, size) = known.ok_or(code::NOT_FOUND)?;
@@ -166,6 +208,7 @@ pub(crate) fn launch(function: Handle, extents: [u32; 6], stream: Handle, parame
     if found.name.contains("refuse") {
         return Err(code::LAUNCH_OUT_OF_RESOURCES);
     }
+    lock().compile(found.module)?;
     lock().load_code(&found);
     // A binary does not say what its parameters are; one that writes to its first has a pointer there.
     let sizes = found.parameters.unwrap_or_else(|| if found.name.contains("wrong") { vec![8] } else { Vec::new() });

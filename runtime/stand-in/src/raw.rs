@@ -73,6 +73,11 @@ pub(crate) fn bytes(from: *const c_void, count: usize) -> Vec<u8> {
     own
 }
 
+/// Whether bytes hold a text.
+pub(crate) fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
 /// A caller's text.
 pub(crate) fn text(from: *const c_char) -> String {
     if from.is_null() {

@@ -19,7 +19,7 @@ const CONFIG_STREAM: usize = 32;
 
 /// Names with several signatures, or variants for per-thread default streams: the name, the version that brought the signature, whether it is for
 /// per-thread streams, and what the library exports it as. A driver without one of these gives the older one.
-const VARIANTS: [(&str, i32, bool, &str); 21] = [
+const VARIANTS: [(&str, i32, bool, &str); 26] = [
     ("cuGetProcAddress", 11030, false, "cuGetProcAddress"),
     ("cuGetProcAddress", 12000, false, "cuGetProcAddress_v2"),
     ("cuLaunchKernel", 4000, false, "cuLaunchKernel"),
@@ -36,7 +36,12 @@ const VARIANTS: [(&str, i32, bool, &str); 21] = [
     ("cuModuleLoad", 2000, false, "cuModuleLoad"),
     ("cuModuleUnload", 2000, false, "cuModuleUnload"),
     ("cuLibraryLoadData", 12000, false, "cuLibraryLoadData"),
+    ("cuLibraryLoadFromFile", 12000, false, "cuLibraryLoadFromFile"),
     ("cuLibraryGetKernel", 12000, false, "cuLibraryGetKernel"),
+    ("cuLibraryGetKernelCount", 12040, false, "cuLibraryGetKernelCount"),
+    ("cuLibraryEnumerateKernels", 12040, false, "cuLibraryEnumerateKernels"),
+    ("cuLibraryGetModule", 12000, false, "cuLibraryGetModule"),
+    ("cuLibraryGetGlobal", 12000, false, "cuLibraryGetGlobal"),
     ("cuLibraryUnload", 12000, false, "cuLibraryUnload"),
     ("cuKernelGetFunction", 12000, false, "cuKernelGetFunction"),
     ("cuMemAlloc", 3020, false, "cuMemAlloc_v2"),
@@ -67,6 +72,7 @@ fn own(export: &str) -> Option<usize> {
         "cuLaunchCooperativeKernel_ptsz" => cuLaunchCooperativeKernel_ptsz as *const (),
         "cuModuleLoadFatBinary" => cuModuleLoadFatBinary as *const (),
         "cuModuleLoad" => cuModuleLoad as *const (),
+        "cuLibraryLoadFromFile" => cuLibraryLoadFromFile as *const (),
         "cuLinkAddData" => cuLinkAddData as *const (),
         other => return exported(other).or_else(|| mapping::exported(other)).or_else(|| processes::exported(other)),
     };
@@ -106,6 +112,13 @@ fn find(symbol: *const c_char, place: *mut Handle, version: c_int, flags: u64) -
     if given.is_null() { Err(code::NOT_FOUND) } else { Ok(()) }
 }
 
+/// A file, and a zero behind it.
+fn read(path: *const c_char) -> Result<Vec<u8>, u32> {
+    let mut bytes = std::fs::read(raw::text(path)).map_err(|_| 301_u32)?;
+    bytes.push(0);
+    Ok(bytes)
+}
+
 calls! {
     fn cuGetProcAddress(symbol: *const c_char, place: *mut Handle, version: c_int, flags: u64) { find(symbol, place, version, flags) }
     fn cuGetProcAddress_v2(symbol: *const c_char, place: *mut Handle, version: c_int, flags: u64, status: *mut c_int) {
@@ -115,10 +128,11 @@ calls! {
     }
     fn cuModuleLoadFatBinary(module: *mut Handle, image: *const c_void) { modules::load(module, image) }
     fn cuModuleLoad(module: *mut Handle, path: *const c_char) {
-        let mut image = std::fs::read(raw::text(path)).map_err(|_| 301_u32)?;
-        image.push(0);
-        modules::load(module, image.as_ptr().cast())
+        modules::load(module, read(path)?.as_ptr().cast())
     }
+    fn cuLibraryLoadFromFile(
+        library: *mut Handle, path: *const c_char, _a: Handle, _b: Handle, _c: c_uint, _d: Handle, _e: Handle, _f: c_uint,
+    ) { modules::load_library(library, read(path)?.as_ptr().cast()) }
     fn cuLinkAddData(
         _state: Handle, _kind: c_int, _data: Handle, _size: usize, _name: *const c_char, _count: c_uint, _options: Handle, _values: Handle,
     ) { Ok(()) }
