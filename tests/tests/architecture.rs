@@ -33,6 +33,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "runtime/interpose/src/driver.rs",
     "runtime/interpose/src/entry.rs",
     "runtime/interpose/src/half.rs",
+    "runtime/interpose/src/handles.rs",
     "runtime/interpose/src/image.rs",
     "runtime/interpose/src/jitlink.rs",
     "runtime/interpose/src/lib.rs",

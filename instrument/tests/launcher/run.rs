@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 mod compilers;
 mod fuel;
+mod lookups;
 mod pauses;
 mod random;
 mod tools;

@@ -3,14 +3,14 @@
 #![allow(non_snake_case)]
 
 use crate::half::Shape;
+use crate::handles::{self, Part, written};
 use crate::image::Image;
+use crate::library::{self, Options, Original};
 use crate::replace::{self, Replaced};
 use crate::{driver, entry, half, session};
-use std::collections::HashMap;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 type Handle = *mut c_void;
 
@@ -49,12 +49,13 @@ entry::entries! {
         let replaced = file(path, true);
         let load = |polled: replace::Polled| driver::ask!(c"cuModuleLoadData" (module => *mut Handle, polled.text.as_ptr().cast() => *const c_void)).unwrap_or(driver::NOT_INITIALIZED);
         // SAFETY: the caller's own words.
-        loaded(module, replaced, load, || unsafe { real(module, path) })
+        loaded(module, replaced, |polled| compiled(module, load(polled)), || unsafe { real(module, path) })
     }
     /// Loads code.
     fn cuModuleLoadData = "cuModuleLoadData", 2000, false, |real| (module: *mut Handle, image: *const c_void) {
         // SAFETY: the caller's own words, with other code of the same meaning.
-        loaded(module, data(image, true), |polled| unsafe { real(module, polled.text.as_ptr().cast()) }, || unsafe { real(module, image) })
+        let load = |image: *const c_void| unsafe { real(module, image) };
+        loaded(module, data(image, true), |polled| compiled(module, load(polled.text.as_ptr().cast())), || load(image))
     }
     /// Loads code, with options.
     fn cuModuleLoadDataEx = "cuModuleLoadDataEx", 2010, false, |real| (
@@ -62,19 +63,18 @@ entry::entries! {
     ) {
         // SAFETY: the caller's own words, with other code of the same meaning.
         let load = |image: *const c_void| unsafe { real(module, image, count, options, values) };
-        loaded(module, data(image, true), |polled| load(polled.text.as_ptr().cast()), || load(image))
+        loaded(module, data(image, true), |polled| compiled(module, load(polled.text.as_ptr().cast())), || load(image))
     }
     /// Loads a fat binary.
     fn cuModuleLoadFatBinary = "cuModuleLoadFatBinary", 2000, false, |real| (module: *mut Handle, image: *const c_void) {
         let load = |polled: replace::Polled| driver::ask!(c"cuModuleLoadData" (module => *mut Handle, polled.text.as_ptr().cast() => *const c_void)).unwrap_or(driver::NOT_INITIALIZED);
         // SAFETY: the caller's own words.
-        loaded(module, data(image, true), load, || unsafe { real(module, image) })
+        loaded(module, data(image, true), |polled| compiled(module, load(polled)), || unsafe { real(module, image) })
     }
     /// Unloads a module.
     fn cuModuleUnload = "cuModuleUnload", 2000, false, |real| (module: Handle) {
         half::outside_of_pauses(|| {
-            half::forget(module);
-            known().why.remove(&module.addr());
+            handles::forget_module(module);
             // SAFETY: the caller's own words.
             unsafe { real(module) }
         })
@@ -82,23 +82,33 @@ entry::entries! {
 
     /// Loads code for all contexts.
     fn cuLibraryLoadData = "cuLibraryLoadData", 12000, false, |real| (
-        library: *mut Handle, image: *const c_void, options: *mut c_void, values: *mut c_void, count: u32, settings: *mut c_void,
-        setting_values: *mut c_void, setting_count: u32,
+        library: *mut Handle, image: *const c_void, options: *mut c_int, values: *mut Handle, count: u32, settings: *mut c_int,
+        setting_values: *mut Handle, setting_count: u32,
     ) {
         // SAFETY: the caller's own words, with other code of the same meaning that is never freed.
         let load = |image: *const c_void| unsafe { real(library, image, options, values, count, settings, setting_values, setting_count) };
-        loaded(library, data(image, false), |polled| load(polled.text.as_ptr().cast()), || load(image))
+        let polled = |polled: replace::Polled| {
+            // SAFETY: the caller's own words.
+            let code = unsafe { Image::at(image) };
+            let original = code.map(|code| Original::new(&code, given(options, values, count), given(settings, setting_values, setting_count)));
+            begun(library, original, load(polled.text.as_ptr().cast()))
+        };
+        loaded(library, data(image, false), polled, || load(image))
     }
     /// Loads a file for all contexts.
     fn cuLibraryLoadFromFile = "cuLibraryLoadFromFile", 12000, false, |real| (
-        library: *mut Handle, path: *const c_char, options: *mut c_void, values: *mut c_void, count: u32, settings: *mut c_void,
-        setting_values: *mut c_void, setting_count: u32,
+        library: *mut Handle, path: *const c_char, options: *mut c_int, values: *mut Handle, count: u32, settings: *mut c_int,
+        setting_values: *mut Handle, setting_count: u32,
     ) {
         let load = |polled: replace::Polled| {
-            driver::ask!(c"cuLibraryLoadData" (
-                library => *mut Handle, polled.text.as_ptr().cast() => *const c_void, options => *mut c_void, values => *mut c_void, count => u32,
-                settings => *mut c_void, setting_values => *mut c_void, setting_count => u32
-            )).unwrap_or(driver::NOT_INITIALIZED)
+            let bytes = bytes_of(path).unwrap_or_default();
+            let original = Image::of(&bytes)
+                .map(|code| Original::new(&code, given(options, values, count), given(settings, setting_values, setting_count)));
+            let code = driver::ask!(c"cuLibraryLoadData" (
+                library => *mut Handle, polled.text.as_ptr().cast() => *const c_void, options => *mut c_int, values => *mut Handle, count => u32,
+                settings => *mut c_int, setting_values => *mut Handle, setting_count => u32
+            ));
+            begun(library, original, code.unwrap_or(driver::NOT_INITIALIZED))
         };
         // SAFETY: the caller's own words.
         let plain = || unsafe { real(library, path, options, values, count, settings, setting_values, setting_count) };
@@ -107,7 +117,11 @@ entry::entries! {
     /// Unloads a library.
     fn cuLibraryUnload = "cuLibraryUnload", 12000, false, |real| (library: Handle) {
         half::outside_of_pauses(|| {
-            forget_library(library.addr());
+            handles::forget_library(library);
+            if let Some(plain) = library::end(library) {
+                // SAFETY: it was loaded for this library alone.
+                unsafe { real(plain) };
+            }
             // SAFETY: the caller's own words.
             unsafe { real(library) }
         })
@@ -115,20 +129,67 @@ entry::entries! {
     /// Finds a kernel.
     fn cuLibraryGetKernel = "cuLibraryGetKernel", 12000, false, |real| (kernel: *mut Handle, library: Handle, name: *const c_char) {
         // SAFETY: the caller's own words.
-        let result = unsafe { real(kernel, library, name) };
-        if result == 0 {
-            note_kernels(kernel, 1, library);
-        }
-        result
+        library::find_kernels(library, kernel, 1, |library| unsafe { real(kernel, library, name) })
+    }
+    /// Counts the kernels.
+    fn cuLibraryGetKernelCount = "cuLibraryGetKernelCount", 12040, false, |real| (count: *mut u32, library: Handle) {
+        // SAFETY: the caller's own words.
+        library::count(library, |library| unsafe { real(count, library) })
     }
     /// Finds all kernels.
     fn cuLibraryEnumerateKernels = "cuLibraryEnumerateKernels", 12040, false, |real| (kernels: *mut Handle, count: u32, library: Handle) {
         // SAFETY: the caller's own words.
-        let result = unsafe { real(kernels, count, library) };
-        if result == 0 {
-            note_kernels(kernels, count as usize, library);
+        library::find_kernels(library, kernels, count as usize, |library| unsafe { real(kernels, count, library) })
+    }
+    /// Finds the module of the current context.
+    fn cuLibraryGetModule = "cuLibraryGetModule", 12000, false, |real| (module: *mut Handle, library: Handle) {
+        // SAFETY: the caller's own words.
+        let result = library::find(library, |library| unsafe { real(module, library) });
+        note_part(result, module, Part::Module, Some(library.addr()));
+        result
+    }
+    /// Finds a variable.
+    fn cuLibraryGetGlobal = "cuLibraryGetGlobal", 12000, false, |real| (address: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) {
+        // SAFETY: the caller's own words.
+        library::find(library, |library| unsafe { real(address, bytes, library, name) })
+    }
+    /// Finds a managed variable.
+    fn cuLibraryGetManaged = "cuLibraryGetManaged", 12000, false, |real| (address: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) {
+        // SAFETY: the caller's own words.
+        library::find(library, |library| unsafe { real(address, bytes, library, name) })
+    }
+    /// Finds a function that host and device can call.
+    fn cuLibraryGetUnifiedFunction = "cuLibraryGetUnifiedFunction", 12000, false, |real| (function: *mut Handle, library: Handle, name: *const c_char) {
+        // SAFETY: the caller's own words.
+        library::find(library, |library| unsafe { real(function, library, name) })
+    }
+    /// Finds the function of a kernel in the current context.
+    fn cuKernelGetFunction = "cuKernelGetFunction", 12000, false, |real| (function: *mut Handle, kernel: Handle) {
+        // SAFETY: the caller's own words.
+        let result = library::with_kernel(kernel, |kernel| unsafe { real(function, kernel) });
+        note_part(result, function, Part::Function, handles::library_of(kernel.addr()));
+        result
+    }
+    /// Finds the library of a kernel.
+    fn cuKernelGetLibrary = "cuKernelGetLibrary", 12050, false, |real| (library: *mut Handle, kernel: Handle) {
+        // SAFETY: the caller's own words.
+        let result = unsafe { real(library, kernel) };
+        // The program's own, though another one may stand in for it.
+        if let Some(known) = handles::library_of(kernel.addr()).filter(|_| result == 0 && !library.is_null()) {
+            // SAFETY: the driver has written its answer there.
+            unsafe { *library = ptr::without_provenance_mut(known) };
         }
         result
+    }
+    /// Asks about a kernel.
+    fn cuKernelGetAttribute = "cuKernelGetAttribute", 12000, false, |real| (value: *mut c_int, attribute: c_int, kernel: Handle, device: c_int) {
+        // SAFETY: the caller's own words.
+        library::with_kernel(kernel, |kernel| unsafe { real(value, attribute, kernel, device) })
+    }
+    /// Sets how a kernel is launched.
+    fn cuKernelSetAttribute = "cuKernelSetAttribute", 12000, false, |real| (attribute: c_int, value: c_int, kernel: Handle, device: c_int) {
+        // SAFETY: the caller's own words.
+        library::with_kernel(kernel, |kernel| unsafe { real(attribute, value, kernel, device) })
     }
 
     /// Gives a linker an input, as CUDA 5.5 declared it.
@@ -219,7 +280,7 @@ entry::entries! {
     ) {
         let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, is_cooperative: 0, arguments, extra, configuration: ptr::null() };
         // SAFETY: the caller's own words.
-        half::launch(function, stream, &shape, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
+        launched(function, stream, &shape, |function| unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
     }
     /// Launches a kernel; the default stream is the thread's own.
     fn cuLaunchKernel_ptsz = "cuLaunchKernel", 7000, true, |real| (
@@ -227,7 +288,7 @@ entry::entries! {
     ) {
         let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, is_cooperative: 0, arguments, extra, configuration: ptr::null() };
         // SAFETY: the caller's own words.
-        half::launch(function, own(stream), &shape, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
+        launched(function, own(stream), &shape, |function| unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra) })
     }
     /// Launches a graph, whose kernels were armed when they were captured.
     fn cuGraphLaunch = "cuGraphLaunch", 10000, false, |real| (graph: Handle, stream: Handle) {
@@ -244,12 +305,12 @@ entry::entries! {
     /// Launches a kernel with attributes.
     fn cuLaunchKernelEx = "cuLaunchKernelEx", 11060, false, |real| (config: *const c_void, function: Handle, arguments: *mut c_void, extra: *mut c_void) {
         // SAFETY: the caller's own words.
-        half::launch(function, stream_of(config), &configured(config, arguments, extra), || unsafe { real(config, function, arguments, extra) })
+        launched(function, stream_of(config), &configured(config, arguments, extra), |function| unsafe { real(config, function, arguments, extra) })
     }
     /// Launches a kernel with attributes; the default stream is the thread's own.
     fn cuLaunchKernelEx_ptsz = "cuLaunchKernelEx", 11060, true, |real| (config: *const c_void, function: Handle, arguments: *mut c_void, extra: *mut c_void) {
         // SAFETY: the caller's own words.
-        half::launch(function, own(stream_of(config)), &configured(config, arguments, extra), || unsafe { real(config, function, arguments, extra) })
+        launched(function, own(stream_of(config)), &configured(config, arguments, extra), |function| unsafe { real(config, function, arguments, extra) })
     }
     /// Launches a kernel whose blocks all run at once.
     fn cuLaunchCooperativeKernel = "cuLaunchCooperativeKernel", 9000, false, |real| (
@@ -257,7 +318,7 @@ entry::entries! {
     ) {
         let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, is_cooperative: 1, arguments, extra: ptr::null_mut(), configuration: ptr::null() };
         // SAFETY: the caller's own words.
-        half::launch(function, stream, &shape, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
+        launched(function, stream, &shape, |function| unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
     }
     /// Launches a kernel whose blocks all run at once; the default stream is the thread's own.
     fn cuLaunchCooperativeKernel_ptsz = "cuLaunchCooperativeKernel", 9000, true, |real| (
@@ -265,7 +326,7 @@ entry::entries! {
     ) {
         let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, is_cooperative: 1, arguments, extra: ptr::null_mut(), configuration: ptr::null() };
         // SAFETY: the caller's own words.
-        half::launch(function, own(stream), &shape, || unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
+        launched(function, own(stream), &shape, |function| unsafe { real(function, gx, gy, gz, bx, by, bz, shared, stream, arguments) })
     }
 }
 
@@ -313,14 +374,24 @@ fn input(bytes: *const c_void, size: usize) -> Replaced {
     replace::replacement(&Image::of(bytes).ok_or("it is no code that cuinstr knows")?, true)
 }
 
-fn file(path: *const c_char, of_context: bool) -> Replaced {
+fn bytes_of(path: *const c_char) -> Result<Vec<u8>, String> {
     if path.is_null() {
         return Err("it has no name".to_owned());
     }
     // SAFETY: the program gave a path that ends with a zero.
     let path = OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes());
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-    replace::replacement(&Image::of(&bytes).ok_or("it is no code that cuinstr knows")?, of_context)
+    std::fs::read(path).map_err(|error| error.to_string())
+}
+
+fn file(path: *const c_char, of_context: bool) -> Replaced {
+    replace::replacement(&Image::of(&bytes_of(path)?).ok_or("it is no code that cuinstr knows")?, of_context)
+}
+
+/// Options of a library, as the program gives them.
+fn given(names: *const c_int, values: *const Handle, count: u32) -> Options {
+    let is_there = !names.is_null() && !values.is_null();
+    // SAFETY: the program gives so many names and values.
+    Options::new((0..count as usize).filter(|_| is_there).map(|at| unsafe { (*names.add(at), (*values.add(at)).expose_provenance()) }))
 }
 
 /// Loads code with polls, or else what the program gave. What the driver refuses with polls is loaded without.
@@ -329,36 +400,55 @@ fn loaded(place: *mut Handle, replaced: Replaced, load: impl FnOnce(replace::Pol
         Ok(polled) => {
             let code = half::outside_of_pauses(|| load(polled));
             session::end_compiling();
-            match code {
-                0 => {
-                    note(place, polled.no_fuel.map(str::to_owned));
-                    return 0;
-                }
-                code => format!("the driver refuses its PTX with polls (error {code})"),
+            if code == 0 {
+                note(0, place, polled.no_fuel.map(str::to_owned));
+                return 0;
             }
+            replace::refusal(code)
         }
         Err(why) => why,
     };
     let result = half::outside_of_pauses(plain);
-    if result == 0 {
-        note(place, Some(why));
-    }
+    note(result, place, Some(why));
     result
 }
 
+/// Sees to it that a module that was just loaded with polls is compiled, and gives the driver's last answer.
+fn compiled(module: *const Handle, code: u32) -> u32 {
+    let Some(module) = written(module).filter(|_| code == 0) else { return code };
+    let code = library::compile(c"cuModuleGetGlobal_v2", module);
+    if !library::is_refusal(code) {
+        return 0;
+    }
+    driver::ask!(c"cuModuleUnload" (module => Handle));
+    code
+}
+
+/// Keeps what a library was loaded from that was just loaded with polls: the driver may refuse it later.
+fn begun(library: *const Handle, original: Option<Original>, code: u32) -> u32 {
+    if let (Some(library), Some(original), 0) = (written(library), original, code) {
+        library::begin(library, original);
+    }
+    code
+}
+
 /// Notes what a module or library lacks that was just loaded.
-fn note(place: *const Handle, lacks: Option<String>) {
-    if place.is_null() {
-        return;
+fn note(result: u32, place: *const Handle, lacks: Option<String>) {
+    if let Some(handle) = written(place).filter(|_| result == 0) {
+        handles::note(handle, lacks);
     }
-    // SAFETY: the driver has written the handle there.
-    let handle = unsafe { *place }.addr();
-    let mut known = known();
-    // Another one that is gone may have had this handle.
-    known.why.remove(&handle);
-    if let Some(why) = lacks {
-        known.why.insert(handle, why);
+}
+
+/// Notes a function or module that a library has given.
+fn note_part(result: u32, place: *const Handle, part: Part, library: Option<usize>) {
+    if let (Some(handle), Some(library), 0) = (written(place), library, result) {
+        handles::note_part(handle, part, library);
     }
+}
+
+/// Launches a kernel or function.
+fn launched(function: Handle, stream: Handle, shape: &Shape, mut call: impl FnMut(Handle) -> u32) -> u32 {
+    library::with_kernel(function, |function| half::launch(function, stream, shape, || call(function)))
 }
 
 /// The same for an input of a linker.
@@ -368,64 +458,5 @@ fn linked(replaced: Replaced, add: impl FnOnce(replace::Polled) -> u32, plain: i
     match added {
         Ok(0) => 0,
         _ => plain(),
-    }
-}
-
-/// What is known of handles.
-#[derive(Default)]
-struct Known {
-    /// Why a module or library has no polls, or none that count fuel.
-    why: HashMap<usize, String>,
-    /// The library of each kernel.
-    kernels: HashMap<usize, usize>,
-    /// The modules that each library's kernels were launched from.
-    modules: HashMap<usize, Vec<usize>>,
-}
-
-fn known() -> MutexGuard<'static, Known> {
-    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
-    KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn note_kernels(kernels: *const Handle, count: usize, library: Handle) {
-    if kernels.is_null() {
-        return;
-    }
-    let mut known = known();
-    for index in 0..count {
-        // SAFETY: the driver has written so many handles there.
-        let kernel = unsafe { *kernels.add(index) };
-        known.kernels.insert(kernel.addr(), library.addr());
-    }
-}
-
-/// The library of a kernel; nothing for a function of a module.
-pub(crate) fn library_of(handle: usize) -> Option<usize> {
-    known().kernels.get(&handle).copied()
-}
-
-/// Notes from which module a kernel of a library was launched.
-pub(crate) fn note_module(kernel: usize, module: Handle) {
-    let mut known = known();
-    if let Some(library) = known.kernels.get(&kernel).copied() {
-        known.modules.entry(library).or_default().push(module.expose_provenance());
-    }
-}
-
-/// Why the module or library of a kernel has no polls, or none that count fuel.
-pub(crate) fn why(kernel: usize, module: usize) -> Option<String> {
-    let known = known();
-    let library = known.kernels.get(&kernel);
-    known.why.get(&module).or_else(|| known.why.get(library?)).cloned()
-}
-
-fn forget_library(library: usize) {
-    let mut known = known();
-    known.why.remove(&library);
-    known.kernels.retain(|_, of| *of != library);
-    let modules = known.modules.remove(&library).unwrap_or_default();
-    drop(known);
-    for module in modules {
-        half::forget(ptr::with_exposed_provenance_mut(module));
     }
 }

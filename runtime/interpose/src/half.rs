@@ -1,6 +1,6 @@
 //! The host half, which arms and times launches (`instrument/src/launcher/host_runtime`), and what it asks of this host.
 
-use crate::{calls, control, driver, replace, session, sites};
+use crate::{control, driver, handles, replace, session, sites};
 use cuinstr_abi::sockets::{Pause, Running, State};
 use cuinstr_image::Kernel;
 use serde_json::json;
@@ -187,7 +187,7 @@ extern "C" fn cuinstr_driver_function(name: *const c_char) -> *mut c_void {
 /// Whether a handle is a kernel of a library rather than a function of a module.
 #[unsafe(no_mangle)]
 extern "C" fn cuinstr_is_kernel(handle: *const c_void) -> c_int {
-    c_int::from(calls::library_of(handle.addr()).is_some())
+    c_int::from(handles::is_kernel(handle.addr()))
 }
 
 /// A kernel as declared, as `__cxa_demangle` gives it.
@@ -240,15 +240,15 @@ extern "C" fn cuinstr_met(met: *const Met) -> *mut u64 {
     let (met, symbol, name) = unsafe { (&*met, CStr::from_ptr((*met).symbol), CStr::from_ptr((*met).name)) };
     let is_polled = met.is_polled != 0;
     let why = (!is_polled).then(|| {
-        calls::why(met.key.addr(), met.module.addr()).unwrap_or_else(|| {
+        handles::why(met.key.addr(), met.module.addr()).unwrap_or_else(|| {
             // SAFETY: as above; the reason is null or ends with a zero.
             let reason = (!met.reason.is_null()).then(|| unsafe { CStr::from_ptr(met.reason) });
             reason.map_or_else(String::new, |reason| format!("its module {}", reason.to_string_lossy()))
         })
     });
     let is_short = is_polled && replace::has_fuel();
-    let no_fuel = is_short.then(|| calls::why(met.key.addr(), met.module.addr())).flatten().filter(|why| why != replace::HAS_POLLS);
-    calls::note_module(met.key.addr(), met.module);
+    let no_fuel = is_short.then(|| handles::why(met.key.addr(), met.module.addr())).flatten().filter(|why| why != replace::HAS_POLLS);
+    handles::note_module(met.key.addr(), met.module);
     session::met(json!({
         "kernel": name.to_string_lossy(),
         "symbol": symbol.to_string_lossy(),

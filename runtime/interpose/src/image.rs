@@ -21,6 +21,12 @@ const ELF: u32 = 0x464c_457f;
 const ELF_HEAD: usize = 64;
 
 impl<'a> Image<'a> {
+    /// All of it.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        let (Self::Text(bytes) | Self::Fat(bytes) | Self::Code(bytes)) = self;
+        bytes
+    }
+
     /// What lies there; nothing if the address is null or the code of no known form.
     ///
     /// # Safety

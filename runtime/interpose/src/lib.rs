@@ -7,6 +7,8 @@
 //!   functions.
 //! - `open`: libraries that the program opens look names up in our sight.
 //! - `calls`: our functions. `entry` makes their table.
+//! - `handles`: what is known of modules, libraries and kernels. `library`: those that the driver compiles, and refuses, when
+//!   something of them is needed.
 //! - `image` finds out how long the code is that the program loads. `choice` says what the driver would take of it.
 //!   `replace` puts PTX with polls in its place, with a `cache`. `sites` keeps what reports need.
 //! - `compilers` and `jitlink`: NVRTC and nvJitLink, which compile to machine code inside the program.
@@ -28,8 +30,10 @@ mod control;
 mod driver;
 mod entry;
 mod half;
+mod handles;
 mod image;
 mod jitlink;
+mod library;
 mod lookup;
 mod open;
 mod replace;

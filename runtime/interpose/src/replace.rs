@@ -25,6 +25,11 @@ pub(crate) type Replaced = Result<Polled, String>;
 pub(crate) const HAS_POLLS: &str = "it has polls already";
 const HAS_NO_FUEL: &str = "it was compiled with polls and without fuel";
 
+/// What is said of code that the driver refuses with polls.
+pub(crate) fn refusal(code: u32) -> String {
+    format!("the driver refuses its PTX with polls (error {code})")
+}
+
 /// Whether launches have fuel.
 pub(crate) fn has_fuel() -> bool {
     static ASKED: OnceLock<bool> = OnceLock::new();
