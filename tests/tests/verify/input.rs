@@ -100,6 +100,30 @@ fn operands_that_meet_again_are_looked_at_once() {
     assert!(many < 10 * few.max(Duration::from_millis(20)), "one sum {few:?}, fourteen {many:?}");
 }
 
+/// The findings of a kernel that makes an address in front of 5,000 blocks, and stores by it behind them.
+fn stored_far_behind(before: &str, amid: &str, store: &str) -> bool {
+    let mut body = format!("{before}\n");
+    for at in 0..2_500 {
+        let _ = writeln!(body, "setp.eq.u32 %p1, %r2, {at};\n@%p1 bra $F{at};\nadd.u32 %r2, %r2, 1;\n$F{at}:");
+    }
+    let _ = write!(body, "@%p2 bra $G;\n{amid}\n$G:\n{store}\nret;");
+    verify_ptx(&kernel(&body)).holds()
+}
+
+#[test]
+fn stores_far_behind_what_their_addresses_are_made_of_are_judged() {
+    let address = "mov.u64 %rd1, cuinstr_control_v1;\nmov.u64 %rd2, k_other;\nadd.u64 %rd3, %rd1, 32;";
+    let holds = |amid: &str, store: &str| stored_far_behind(address, amid, store);
+    assert!(holds("", "st.global.u64 [%rd3], %rd9;"));
+    assert!(holds("", "st.global.u64 [%rd1+32], %rd9;"));
+    assert!(holds("mov.u64 %rd2, %rd9;", "st.global.u64 [%rd2], %rd9;"));
+    assert!(!holds("", "st.global.u64 [%rd1+16], %rd9;"));
+    assert!(!holds("", "st.global.u64 [%rd3+8], %rd9;"));
+    assert!(!holds("add.u64 %rd3, %rd3, 8;", "st.global.u64 [%rd3], %rd9;"));
+    assert!(!holds("mov.u64 %rd2, %rd1;", "st.global.u64 [%rd2], %rd9;"));
+    assert!(!holds("mov.u64 %rd2, %rd1;\nmov.u64 %rd4, %rd2;", "st.global.u64 [%rd4+16], %rd9;"));
+}
+
 #[test]
 fn deep_chains_of_scopes_calls_and_expressions_are_no_deep_recursion() {
     let depth = 100_000;

@@ -21,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most blocks that are walked for the definitions of one register.
 const MOST_WALKED: usize = 4096;
 
+/// Stands for all statements that write a register.
+const EVERY: u32 = u32::MAX;
+
 /// How often the interval of a definition may change before it is given up.
 const MOST_CHANGES: u32 = 8;
 
@@ -42,7 +45,7 @@ const GIVEN: &str = "the address of the control block or of the flag is given to
 /// Statements of a function that store where only the host may, or keep the flag where polls that pass by the first cache would find it, and what
 /// they do.
 pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool) -> Vec<(u32, &'static str)> {
-    let mut addresses = Addresses { body, kept: Vec::new(), may_hold: BTreeMap::new(), held: BTreeMap::new() };
+    let mut addresses = Addresses { body, kept: Vec::new(), may_hold: BTreeMap::new(), held: BTreeMap::new(), is_far: BTreeSet::new() };
     addresses.find_kept();
     let mut found = Vec::new();
     for (at, statement) in (0..).zip(&body.function.statements) {
@@ -158,6 +161,8 @@ struct Addresses<'b, 'a> {
     may_hold: BTreeMap<Register, bool>,
     /// What definitions leave in their registers: at rest, but for those that are being followed.
     held: BTreeMap<Definition, Held>,
+    /// Registers whose definitions it takes too long to look for.
+    is_far: BTreeSet<Register>,
 }
 
 impl Addresses<'_, '_> {
@@ -321,7 +326,7 @@ impl Addresses<'_, '_> {
 
     /// The addresses that a register may hold in front of a statement.
     fn in_front(&mut self, register: Register, at: u32) -> Held {
-        let Some(found) = self.reaching(register, at) else { return Held::ANY };
+        let found = self.reaching(register, at);
         self.settle(found.iter().map(|writer| (*writer, register)).collect());
         self.joined(register, &found)
     }
@@ -340,10 +345,14 @@ impl Addresses<'_, '_> {
             }
             self.held.insert(definition, Held::default());
             new.push((definition, 0));
+            if definition.0 == EVERY {
+                work.extend(self.body.writers(definition.1).iter().map(|writer| (*writer, definition.1)));
+                continue;
+            }
             let mut read: Vec<Register> = Vec::new();
             self.each_source(definition.0, |register| read.push(register));
             for register in read {
-                let found = self.reaching(register, definition.0).unwrap_or_default();
+                let found = self.reaching(register, definition.0);
                 work.extend(found.into_iter().map(|writer| (writer, register)));
             }
         }
@@ -375,18 +384,20 @@ impl Addresses<'_, '_> {
         self.body.code.each_read(statement, found);
     }
 
-    /// The statements that may have written a register last in front of one, if it may hold an address; none if that takes too long.
-    fn reaching(&mut self, register: Register, at: u32) -> Option<Vec<u32>> {
+    /// The statements that may have written a register last in front of one, if it may hold an address; [`EVERY`] if it
+    /// takes too long to look for them.
+    fn reaching(&mut self, register: Register, at: u32) -> Vec<u32> {
         let mut found = Vec::new();
         if !self.may_hold(register) {
-            return Some(found);
+            return found;
         }
         let body = self.body;
         // Blocks from whose ends on back a definition is looked for, and the one that the statement stands in.
         let (mut work, mut seen) = (vec![(body.block_of(at), at)], BTreeSet::new());
         while let Some((block, end)) = work.pop() {
-            if seen.len() > MOST_WALKED {
-                return None;
+            if seen.len() > MOST_WALKED || self.is_far.contains(&register) {
+                self.is_far.insert(register);
+                return vec![EVERY];
             }
             let mut is_set = false;
             for &writer in body.writers_between(register, body.graph.blocks[block as usize].first..end).iter().rev() {
@@ -401,16 +412,20 @@ impl Addresses<'_, '_> {
                 work.extend(sources.map(|source| (*source, body.graph.blocks[*source as usize].end)));
             }
         }
-        Some(found)
+        found
     }
 
     /// The same as [`Self::in_front`] while definitions are followed.
     fn so_far(&mut self, register: Register, at: u32) -> Held {
-        self.reaching(register, at).map_or(Held::ANY, |found| self.joined(register, &found))
+        let found = self.reaching(register, at);
+        self.joined(register, &found)
     }
 
     /// The addresses that a statement may leave in a register that it writes.
     fn written(&mut self, register: Register, writer: u32) -> Held {
+        if writer == EVERY {
+            return self.joined(register, self.body.writers(register));
+        }
         let instruction = self.body.plain(writer);
         let of = |addresses: &mut Self, operand: &Operand<'_>| match *operand {
             Operand::Register(register) => addresses.so_far(register, writer),
