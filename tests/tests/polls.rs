@@ -213,6 +213,24 @@ fn what_is_left_of_an_unrolled_loop_is_left_alone() {
     assert_eq!(form(&format!("and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 1; @%p2 bra $X; {repeats}")), 0);
     assert_eq!(form(&format!("and.b32 %r1, %r2, 3; setp.eq.s32 %p2, %r1, 0; @%p2 bra $X; $O: {repeats} {nest}")), 0);
     assert_eq!(form(&format!("and.b32 %r1, %r2, 1023; setp.eq.s32 %p2, %r1, 0; @%p2 bra $X; {repeats}")), 0);
+    // Up from the opposite of what was asked.
+    let rises = "$L: add.s32 %r3, %r3, 7; add.s32 %r1, %r1, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L;";
+    let bits = "and.b32 %r4, %r2, 3;";
+    let guard = "setp.eq.s32 %p2, %r4, 0; @%p2 bra $X;";
+    assert_eq!(form(&format!("{bits} {guard} neg.s32 %r1, %r4; {rises}")), 1);
+    assert_eq!(form(&format!("{bits} neg.s32 %r1, %r4; {guard} {rises}")), 1);
+    assert_eq!(form(&format!("$O: {bits} {guard} neg.s32 %r1, %r4; {rises} {nest}")), 1);
+    assert_eq!(form(&format!("{bits} $O: {guard} neg.s32 %r1, %r4; {rises} {nest}")), 1);
+    // It is no opposite, or of another number; it is made once, and used up; they are too many, or were asked before they were made.
+    assert_eq!(form(&format!("{bits} {guard} mov.b32 %r1, %r4; {rises}")), 0);
+    assert_eq!(form(&format!("{bits} {guard} neg.s32 %r1, %r4; {repeats}")), 0);
+    assert_eq!(form(&format!("{bits} {guard} neg.s32 %r1, %r2; {rises}")), 0);
+    assert_eq!(form(&format!("{bits} neg.s32 %r1, %r4; {rises}")), 0);
+    assert_eq!(form(&format!("{bits} {guard} neg.s32 %r1, %r4; $O: {rises} {nest}")), 0);
+    assert_eq!(form(&format!("and.b32 %r4, %r2, 1023; {guard} neg.s32 %r1, %r4; {rises}")), 0);
+    assert_eq!(form(&format!("{guard} {bits} neg.s32 %r1, %r4; {rises}")), 0);
+    assert_eq!(form(&format!("{bits} {guard} add.s32 %r4, %r4, 4; neg.s32 %r1, %r4; {rises}")), 0);
+    assert_eq!(form(&format!("{bits} {guard} @%p3 neg.s32 %r1, %r4; {rises}")), 0);
 }
 
 #[test]

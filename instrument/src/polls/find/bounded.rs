@@ -61,7 +61,10 @@ impl Context<'_, '_> {
         if step.abs() > FAR || step == 0 || !order.fits(step) {
             return None;
         }
-        if let Some(rest) = self.rest(number, variable).filter(|_| order == Order::NotEqual && (step, bound) == (-1, (0, 0))) {
+        if order == Order::NotEqual
+            && bound == (0, 0)
+            && let Some(rest) = self.rest(number, variable, step)
+        {
             return Some(rest);
         }
         let start = self.start(number, variable, before)?;
@@ -172,21 +175,33 @@ impl Context<'_, '_> {
         })
     }
 
-    /// How often a loop runs at most that counts down to zero from the last bits of a number: what compilers leave behind an unrolled loop. A test in
-    /// front of it says that these bits are not zero.
-    fn rest(&self, number: u32, variable: Register) -> Option<u64> {
+    /// How often a loop runs at most that counts down to zero from the last bits of a number, or up from their opposite: what compilers leave behind an
+    /// unrolled loop. A test in front of it says that these bits are not zero.
+    fn rest(&self, number: u32, variable: Register, step: i64) -> Option<u64> {
         let one = &self.loops.all[number as usize];
-        let mut writers = self.writers.of(variable).filter(|statement| !self.loops.holds(number, self.block_of(*statement)));
-        let start = writers.next().filter(|_| writers.next().is_none())?;
+        let start = only(self.writers.of(variable).filter(|statement| !self.loops.holds(number, self.block_of(*statement))))?;
+        let is_whole = |statement: u32| !self.function.statements[statement as usize].guarded;
         let block = self.block_of(start);
-        let is_fresh = !self.function.statements[start as usize].guarded
-            && self.loops.innermost(block) == one.outer
-            && self.loops.dominates(block, one.header);
-        let (least, most) = self.value(start, &mut { MOST_BACK }).filter(|_| is_fresh)?;
+        if !is_whole(start) || self.loops.innermost(block) != one.outer || !self.loops.dominates(block, one.header) {
+            return None;
+        }
+        // The register that holds these bits, and what writes them.
+        let (bits, written) = match (step, self.code.opcode(start), self.code.operands(start)) {
+            (-1, ..) => (variable, start),
+            (1, "neg.s32" | "neg.s64", [_, Operand::Register(of)]) => {
+                (*of, only(self.writers.of(*of)).filter(|written| is_whole(*written))?)
+            }
+            _ => return None,
+        };
+        let first = self.block_of(written);
+        if written > start && first == block || !self.loops.dominates(first, block) {
+            return None;
+        }
+        let (least, most) = self.value(written, &mut { MOST_BACK })?;
         // The branch that passes the loop by where they are zero stands in a block between the two.
         let mut guard = self.loops.dominator(one.header)?;
-        while !self.passes_by_zero(guard, variable, start, one.header) {
-            guard = self.loops.dominator(guard).filter(|_| guard != block)?;
+        while !self.passes_by_zero(guard, bits, written, one.header) {
+            guard = self.loops.dominator(guard).filter(|_| guard != first)?;
         }
         u64::try_from(most).ok().filter(|most| least == 0 && *most > 0)
     }
@@ -209,6 +224,11 @@ impl Context<'_, '_> {
         };
         is_plain && self.graph.edges(block).any(|edge| edge.when.is_some_and(goes_on) && is_only(edge))
     }
+}
+
+/// The only one of these.
+fn only(mut all: impl Iterator<Item = u32>) -> Option<u32> {
+    all.next().filter(|_| all.next().is_none())
 }
 
 fn join(first: Option<Range>, second: Range) -> Range {
