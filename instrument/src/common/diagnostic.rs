@@ -93,6 +93,8 @@ codes! {
         "With `--pausable` a block asks where it begins whether its launch shall pause. A kernel that the device launches shares these words with the launch that the host made: its blocks would decline in the other one's name.\n\nLaunch from the host, or leave `--pausable` away for this file.";
     NeverPauses "CI025" Warning "a kernel's blocks never decline to run",
         "The blocks of a cluster begin and end together, so one of them can't decline. A launch of this kernel runs to its end, whoever asks it to pause.";
+    SeveralWaysIn "CI026" Warning "a cycle has several ways in",
+        "Where threads of a warp come into a cycle by different ways, ptxas may keep what they count in a register that the warp has once. Then a right program computes something else. It copies some such cycles and is right there, but not always once they have polls. The pass leads all ways in through one place, which is right. It could not here: the labels lie in different braces.\n\nMove the labels between the same braces, or compile by `ptxas -O0`.";
     StaleWaiver "CI030" Error "a waiver accepts nothing",
         "No diagnostic of this code came up where the waiver stands. The code it spoke of has changed: remove the waiver.";
     WaiverWithoutReason "CI031" Error "a waiver gives no reason",

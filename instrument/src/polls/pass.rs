@@ -96,6 +96,7 @@ impl Pass<'_> {
                 Diagnostic::new(Code::UnsoundPtx, "it branches to what is not there").at(at..at + 1).in_function(function.name);
             self.diagnostics.push(diagnostic.help("give the text as the compiler wrote it"));
         }
+        self.not_joined(function, &polled.not_joined);
         for site in &polled.sites {
             self.summary.loops += 1;
             match site.form {
@@ -150,7 +151,18 @@ impl Pass<'_> {
             emit::ends::entry(&mut out, site_id(self.hash, function.head.start, way.traps), poll);
         }
         out.push(&declines);
+        out.push(&polled.enters);
         out.push("\n");
+    }
+
+    /// Says which cycles with several ways in could not be joined.
+    fn not_joined(&mut self, function: &Function<'_>, statements: &[u32]) {
+        for statement in statements {
+            let at = function.statements[*statement as usize].start as usize;
+            let message = "a cycle has several ways in, which lie in different braces";
+            let help = "move the labels that lead into it between the same braces, or compile by `ptxas -O0`";
+            self.diagnostics.push(Diagnostic::new(Code::SeveralWaysIn, message).at(at..at + 1).in_function(function.name).help(help));
+        }
     }
 
     /// What compiled-in limits need in a function; `poll` if it polls where it begins.

@@ -61,6 +61,8 @@ pub struct Code {
     pub instructions: usize,
     /// `YIELD`s: where threads that wait for others of their warp go on without them.
     pub yields: usize,
+    /// Branches back to blocks that their cycle need not be entered by: it has several ways in.
+    pub irreducible: usize,
     /// Its innermost loops, in order of their addresses.
     pub innermost: Vec<Loop>,
 }
@@ -90,7 +92,8 @@ pub fn read(code: &[u8]) -> Result<Code, String> {
     let instructions = end.unwrap_or(flows.len());
     let yields =
         code.chunks_exact(SIZE).take(instructions).filter(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]) & 0xfff == YIELD).count();
-    Ok(Code { instructions, yields, innermost: Graph::new(&flows[..instructions]).innermost() })
+    let graph = Graph::new(&flows[..instructions]);
+    Ok(Code { instructions, yields, irreducible: graph.irreducible(), innermost: graph.innermost() })
 }
 
 impl Flow {
@@ -196,6 +199,24 @@ impl Graph {
         found
     }
 
+    /// Back edges to blocks that not each way to their beginning leads through.
+    fn irreducible(&self) -> usize {
+        self.back_edges().into_iter().filter(|(tail, head)| self.passes_by(*tail, *head)).count()
+    }
+
+    /// Whether the code's beginning leads to a block without leading through another one.
+    fn passes_by(&self, block: usize, other: usize) -> bool {
+        let mut seen = vec![false; self.sizes.len()];
+        seen[other] = true;
+        let mut work = vec![0];
+        while let Some(at) = work.pop() {
+            if !std::mem::replace(&mut seen[at], true) {
+                work.extend(&self.next[at]);
+            }
+        }
+        block != other && seen[block]
+    }
+
     fn innermost(&self) -> Vec<Loop> {
         let loops = self.loops();
         let holds_other = |head: &usize, members: &BTreeSet<usize>| loops.keys().any(|other| other != head && members.contains(other));
@@ -260,7 +281,10 @@ mod tests {
         // 0: nop; 1: nop; 2: nop; 3: if p go to 2; 4: if p go to 1; 5: exit; 6: itself; 7: padding
         let parts = [code(&[NOP; 3]), branch(-2, true), branch(-4, true), code(&[0x794d]), branch(-1, false), code(&[NOP])];
         let found = read(&parts.concat()).expect("it is code");
-        assert_eq!(found, Code { instructions: 6, yields: 0, innermost: vec![Loop { round: 2, whole: 2, work: Work::default() }] });
+        assert_eq!(
+            found,
+            Code { instructions: 6, yields: 0, irreducible: 0, innermost: vec![Loop { round: 2, whole: 2, work: Work::default() }] }
+        );
     }
 
     #[test]
@@ -277,7 +301,17 @@ mod tests {
             code(&[0x794d]),
         ];
         let found = read(&parts.concat()).expect("it is code");
-        assert_eq!(found, Code { instructions: 9, yields: 0, innermost: vec![Loop { round: 4, whole: 6, work: Work::default() }] });
+        assert_eq!(
+            found,
+            Code { instructions: 9, yields: 0, irreducible: 0, innermost: vec![Loop { round: 4, whole: 6, work: Work::default() }] }
+        );
+    }
+
+    #[test]
+    fn a_cycle_with_two_ways_in_is_told() {
+        // 0: if p go to 2; 1: nop; 2: nop; 3: if p go to 1; 4: exit
+        let parts = [branch(1, true), code(&[NOP; 2]), branch(-3, true), code(&[0x794d])];
+        assert_eq!(read(&parts.concat()).expect("it is code").irreducible, 1);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 
 pub(super) mod edits;
 pub(super) mod ends;
+pub(super) mod irreducible;
 pub(super) mod limits;
 pub(super) mod old;
 

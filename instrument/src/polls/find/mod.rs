@@ -4,8 +4,10 @@
 pub(super) mod bounded;
 pub(super) mod calls;
 pub(super) mod counted;
+mod irreducible;
 
 use cuinstr_ptx::{Code, Function, Graph, Register};
+pub(in crate::polls) use irreducible::Irreducible;
 
 /// No block, or no loop.
 pub(in crate::polls) const NONE: u32 = u32::MAX;
@@ -45,6 +47,8 @@ pub(in crate::polls) struct Loop {
 pub(in crate::polls) struct Loops {
     /// In reverse postorder of their headers: an outer loop stands in front of those inside.
     pub(in crate::polls) all: Vec<Loop>,
+    /// Cycles with several ways in.
+    pub(in crate::polls) irreducible: Vec<Irreducible>,
     /// The innermost loop of each block.
     inner: Vec<u32>,
     /// Immediate dominators.
@@ -63,11 +67,12 @@ impl Loops {
             order[*at as usize] = block;
         }
         order.retain(|block| *block != NONE);
-        let mut loops = Self { all: Vec::new(), inner: vec![NONE; count], dominators: Vec::new(), place };
+        let mut loops = Self { all: Vec::new(), irreducible: Vec::new(), inner: vec![NONE; count], dominators: Vec::new(), place };
         loops.headers(graph, &order);
         if !loops.all.is_empty() {
             loops.dominators = dominators(graph, &order, &loops.place);
             loops.collect(graph);
+            loops.irreducible = irreducible::find(graph, &loops);
         }
         loops
     }
@@ -127,6 +132,11 @@ impl Loops {
     /// Whether control may come to a block.
     pub(in crate::polls) fn is_reached(&self, block: u32) -> bool {
         self.place[block as usize] != NONE
+    }
+
+    /// Whether a block is an entry of a cycle with several.
+    pub(in crate::polls) fn enters_irreducible(&self, block: u32) -> bool {
+        self.irreducible.iter().flat_map(|one| &one.entries).any(|entry| entry.block == block)
     }
 
     /// The innermost loop of a block; [`NONE`] outside of loops.

@@ -2,6 +2,7 @@
 
 pub(super) mod alone;
 pub(super) mod exits;
+mod irreducible;
 mod nests;
 mod side_exits;
 mod weights;
@@ -85,6 +86,10 @@ pub(in crate::polls) struct Polled {
     pub(in crate::polls) fuel: Fuel,
     /// Text for the front of the body.
     pub(in crate::polls) front: String,
+    /// What stands last in the front: on to an entry of a cycle with several, if the function begins with one.
+    pub(in crate::polls) enters: String,
+    /// The first statements of cycles with several ways in that could not be joined.
+    pub(in crate::polls) not_joined: Vec<u32>,
 }
 
 /// Puts polls into the cycles of a function. `next` numbers names of the module.
@@ -96,7 +101,7 @@ pub(in crate::polls) fn poll_cycles(
     next: &mut u32,
 ) -> Polled {
     let Cycles { function, graph, loops } = cycles;
-    let mut polled = Polled { sites: Vec::new(), fuel: Fuel::None, front: String::new() };
+    let mut polled = Polled { sites: Vec::new(), fuel: Fuel::None, front: String::new(), enters: String::new(), not_joined: Vec::new() };
     if loops.all.is_empty() {
         return polled;
     }
@@ -109,13 +114,17 @@ pub(in crate::polls) fn poll_cycles(
     let weights = weights::of(&context, module.polls, &alone, repeats);
     let poll = module.spelling.of(way.cold, way.has_products);
     let mut placer = Placer { module, context, repeats, way, poll, edits, next, polled: &mut polled, has_allowance: false };
+    // What stands behind the labels of their entries comes in front of what loops put there.
+    let (joined, has_poll) = placer.join(&weights);
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
-    for number in (0..loops.all.len() as u32).rev() {
+    for number in (0..loops.all.len() as u32).rev().filter(|number| !has_poll[*number as usize]) {
         placer.place(number, weights[number as usize], alone[number as usize].is_some());
     }
     let front = placer.allowance(&alone);
     // Behind the allowance, which both ways through a nest need.
     placer.brief_nests();
+    // Right in front of the user's branches.
+    placer.lead_in(&joined);
     if placer.has_allowance {
         polled.front.insert_str(0, &front);
         polled.fuel = Fuel::Allowance;
@@ -313,13 +322,18 @@ impl<'a> Placer<'_, 'a> {
 
     /// Offset behind the last label of a statement.
     fn behind_label(&self, statement: u32) -> Option<u32> {
+        Some(self.last_label(statement)?.0)
+    }
+
+    /// Offset behind the last label of a statement, and its scope.
+    fn last_label(&self, statement: u32) -> Option<(u32, u32)> {
         let labels = &self.context.function.labels;
         let last = labels.partition_point(|label| label.statement <= statement).checked_sub(1)?;
         let label = labels.get(last).filter(|label| label.statement == statement)?;
         let from = label.at + label.name.len() as u32;
         let end = self.context.function.statements[statement as usize].start;
         let colon = tokens(Span { start: from, end }.of(self.module.text)).find(|token| token.kind == Kind::Mark(b':'))?;
-        Some(from + colon.span.end)
+        Some((from + colon.span.end, label.scope))
     }
 
     /// The last statement of a block.

@@ -76,10 +76,13 @@ impl<'a> Placer<'_, 'a> {
         });
         let before = one.header.checked_sub(1).filter(|before| loops.is_reached(*before))?;
         let falls_in = graph.edges(before).any(|edge| edge.to == one.header && edge.when != Some(true));
+        // In the copy, a cycle with several ways in would have no poll, and what leads into one would not lead through its header.
+        let mut entries = loops.irreducible.iter().flat_map(|one| &one.entries);
+        let is_entered = entries.any(|entry| entry.sources.iter().chain([&entry.block]).any(|block| blocks.contains(block)));
         let mut inside: Vec<u32> = blocks.map(|block| loops.innermost(block)).collect();
         inside.sort_unstable();
         inside.dedup();
-        (is_whole && is_plain && is_bare && !returns && falls_in).then_some(Nest { loops: inside, first, end })
+        (is_whole && is_plain && is_bare && !returns && !is_entered && falls_in).then_some(Nest { loops: inside, first, end })
     }
 
     /// What must lie within `most` from zero for a nest to be brief. `trips` holds nothing before and after.

@@ -53,8 +53,11 @@ impl<'a> Placer<'_, 'a> {
                 };
                 writers.next().is_some_and(is_written) && writers.next().is_none()
             });
-            // A branch to a return asks there.
+            // A branch to a return asks there, and one into a cycle with several ways in is led to its header.
             let returns = self.context.graph.edges(block).any(|edge| {
+                if self.context.loops.enters_irreducible(edge.to) {
+                    return true;
+                }
                 let first = self.context.graph.blocks[edge.to as usize].first as usize;
                 matches!(function.statements[first].flow, Flow::Return | Flow::End)
             });
