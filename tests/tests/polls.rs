@@ -495,6 +495,36 @@ fn ptxas_keeps_the_threads_of_a_warp_together_behind_loops() {
     assert!(yields(&output(&older, Polls::Amortised).1) > 4);
 }
 
+/// The device linker gives a kernel as many registers as any function that it calls may use.
+#[test]
+fn linked_kernels_need_few_registers_for_their_ends() {
+    let nvcc = or_ignore("nvcc", Nvcc::find());
+    let registers = |text: &str| -> u32 {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [source, object, linked] = ["k.ptx", "k.o", "k.cubin"].map(|name| folder.path().join(name));
+        std::fs::write(&source, text).expect("a file");
+        let run = |tool: &str, words: &[&str], from: &Path, to: &Path| {
+            let mut command = Command::new(nvcc.path.with_file_name(tool));
+            command.arg("-arch=sm_90").args(words).arg(from).arg("-o").arg(to);
+            let done = process::run(&mut command, Duration::from_secs(120)).expect("it starts");
+            assert!(done.success(), "{tool}: {}", done.stderr);
+            done.stdout + &done.stderr
+        };
+        run("ptxas", &["-c"], &source, &object);
+        let said = run("nvlink", &["-v"], &object, &linked);
+        let count = said.split("used ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+        count.unwrap_or_else(|| panic!("no registers: {said}"))
+    };
+    for name in ["hash_probe", "mandelbrot", "collatz"] {
+        let text = benchmark(&nvcc, name).0;
+        let (plain, polled) = (registers(&text), registers(&output(&text, Polls::Amortised).1));
+        assert!(polled <= plain.max(32), "{name}: {plain} registers, {polled} with polls");
+        // Older PTX can't say that the function keeps none for its callers.
+        let older = text.replace(".version 9.0", ".version 8.8");
+        assert!(registers(&output(&older, Polls::Amortised).1) > 40, "{name}");
+    }
+}
+
 /// A product that may be under way where a thread leaves has ptxas wait for each before the next (C7518).
 #[test]
 fn ptxas_keeps_products_of_warp_groups_under_way() {

@@ -82,6 +82,8 @@ pub(in crate::polls) struct Instructions {
     pub(in crate::polls) has_redux: bool,
     /// Loads that leave nothing in the first cache, on a GPU where that was seen to hold.
     pub(in crate::polls) has_no_allocate: bool,
+    /// How many registers a function keeps for its callers.
+    pub(in crate::polls) has_preserve: bool,
 }
 
 impl Instructions {
@@ -93,7 +95,7 @@ impl Instructions {
         let has = |since, from| {
             version.is_some_and(|version| version >= since) && oldest(module).is_some_and(|architecture| architecture >= from)
         };
-        Self { has_redux: has((7, 0), 80), has_no_allocate: has((7, 4), 90) }
+        Self { has_redux: has((7, 0), 80), has_no_allocate: has((7, 4), 90), has_preserve: has((9, 0), 80) }
     }
 }
 

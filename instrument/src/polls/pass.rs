@@ -272,7 +272,8 @@ impl Pass<'_> {
         // Where no kernel needs a poll, a host still sees by the control block that they were looked at.
         if self.summary.polls > 0 || self.has_kernel {
             let pause = if has_decision { pause::device() } else { String::new() };
-            let device = if self.summary.polls > 0 { emit::device(self.options.limits) } else { String::new() };
+            let device =
+                if self.summary.polls > 0 { emit::device(self.options.limits, Instructions::of(&self.module)) } else { String::new() };
             let device = old::spell(self.module.version, device);
             let front = self.front();
             let mut out = self.edits.at(front);

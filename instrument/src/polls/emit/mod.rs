@@ -39,9 +39,13 @@ const POLL: &str = include_str!("poll.ptx");
 const RENEW: &str = include_str!("renew.ptx");
 
 /// The functions that polls need, for the front of a module.
-pub(in crate::polls) fn device(limits: Limits) -> String {
+///
+/// What stops a thread keeps no registers for its caller, which ends behind the call. Where it had to, it used others, up to the 44th. The device linker
+/// then gave each kernel 44 registers. ptxas takes the last two of the first sixteen for the return, and warns below four.
+pub(in crate::polls) fn device(limits: Limits, has: Instructions) -> String {
     let has_cycles = limits.budget_cycles.is_some();
-    let device = DEVICE.replace("@RAN@", if has_cycles { ", .param .b64 cycles" } else { "" });
+    let device = DEVICE.replace("@PRESERVE@", if has.has_preserve { " .abi_preserve 4" } else { "" });
+    let device = device.replace("@RAN@", if has_cycles { ", .param .b64 cycles" } else { "" });
     let read = if has_cycles { "\t.reg .b64 ran;\n\tld.param.b64 ran, [cycles];\n" } else { "" };
     device.replace("@READ_RAN@", read).replace("@STOP@", &stop(has_cycles))
 }
