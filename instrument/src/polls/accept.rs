@@ -82,7 +82,7 @@ pub(in crate::polls) struct Instructions {
     pub(in crate::polls) has_redux: bool,
     /// Loads that leave nothing in the first cache, on a GPU where that was seen to hold.
     pub(in crate::polls) has_no_allocate: bool,
-    /// How many registers a function keeps for its callers.
+    /// That a function says how many registers it keeps for its callers (`.abi_preserve`).
     pub(in crate::polls) has_preserve: bool,
 }
 

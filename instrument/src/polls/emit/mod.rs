@@ -40,8 +40,8 @@ const RENEW: &str = include_str!("renew.ptx");
 
 /// The functions that polls need, for the front of a module.
 ///
-/// What stops a thread keeps no registers for its caller, which ends behind the call. Where it had to, it used others, up to the 44th. The device linker
-/// then gave each kernel 44 registers. ptxas takes the last two of the first sixteen for the return, and warns below four.
+/// What stops a thread needs to keep no registers for its caller, which ends behind the call. While it kept sixteen it used others, up to the 44th, and
+/// the device linker gave each kernel 44. ptxas warns where it keeps fewer than four.
 pub(in crate::polls) fn device(limits: Limits, has: Instructions) -> String {
     let has_cycles = limits.budget_cycles.is_some();
     let device = DEVICE.replace("@PRESERVE@", if has.has_preserve { " .abi_preserve 4" } else { "" });
