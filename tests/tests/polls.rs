@@ -13,11 +13,14 @@ use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::process;
 use cuinstr_harness::sass;
 use cuinstr_trial::or_ignore;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+const CLOCKS: Limits = Limits { timeout_ns: Some(1_000_000), budget_cycles: Some(5_000), fuel: None };
+const ALL: Limits = Limits { fuel: Some(1 << 20), ..CLOCKS };
 const REGISTERS: &str = ".reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %rd<9>;";
 
 fn options(polls: Polls) -> Options {
@@ -341,10 +344,8 @@ fn no_poll_can_be_taken_out() {
 
 #[test]
 fn compiled_in_limits_are_proved_and_take_no_shared_memory() {
-    let clocks = Limits { timeout_ns: Some(1_000_000), budget_cycles: Some(5_000), fuel: None };
-    let all = Limits { fuel: Some(1 << 20), ..clocks };
     for (name, text) in bodies().into_iter().chain(modules()) {
-        for (limits, polls) in [(clocks, Polls::Amortised), (all, Polls::Amortised), (all, Polls::Each)] {
+        for (limits, polls) in [(CLOCKS, Polls::Amortised), (ALL, Polls::Amortised), (ALL, Polls::Each)] {
             let rewrite = rewrite_ptx(text.as_bytes(), &Options { limits, ..options(polls) });
             let Some(output) = &rewrite.output else {
                 // A function that repeats does not see what its kernel has used.
@@ -479,6 +480,40 @@ fn benchmark(nvcc: &Nvcc, name: &str) -> (String, String) {
     assert!(done.success(), "{}", done.stderr);
     let kernel = done.stdout.split(".entry").nth(1).and_then(|rest| rest.split('(').next()).expect("a kernel").trim().to_owned();
     (done.stdout, kernel)
+}
+
+/// The names that polls declare, but for those that begin as our own do.
+fn declared(output: &str, own: &str) -> BTreeSet<String> {
+    let names = output.split([';', ')', '(', '{']).filter_map(|part| {
+        let at = part.find(".reg .").or_else(|| part.find(".param ."))?;
+        Some(part[at..].split([',', ' ', '\t']).filter(|word| !word.starts_with(['.', '%'])).map(str::to_owned).collect::<Vec<_>>())
+    });
+    names.flatten().filter(|name| !name.is_empty() && !own.contains(name.as_str()) && !name.contains("cuinstr_")).collect()
+}
+
+/// A parameter of a kernel is seen in all of its blocks, and hides a block's own parameter of its name.
+#[test]
+fn names_of_a_kernels_parameters_are_its_own() {
+    let nvcc = or_ignore("nvcc", Nvcc::find());
+    let text = kernel("ld.param.u64 %rd1, [k_0]; $L: ld.volatile.global.u32 %r3, [%rd1]; setp.ne.s32 %p1, %r3, 7; @%p1 bra $L; ret;");
+    for (limits, polls, begin_by_polls) in [
+        (Limits::default(), Polls::Amortised, false),
+        (Limits::default(), Polls::Each, true),
+        (CLOCKS, Polls::Amortised, false),
+        (ALL, Polls::Amortised, true),
+        (ALL, Polls::Each, false),
+    ] {
+        let output = |text: &str| {
+            let rewrite = rewrite_ptx(text.as_bytes(), &Options { limits, begin_by_polls, ..options(polls) });
+            String::from_utf8(rewrite.output.expect("an output")).expect("ASCII stays ASCII")
+        };
+        let mut names = declared(&output(&text), &text);
+        assert!(names.contains("site") && names.contains("launch"), "{names:?}");
+        names.extend(["a", "b", "c", "at"].map(str::to_owned));
+        let parameters: String = names.iter().map(|name| format!(", .param .u64 {name}")).collect();
+        let taken = text.replace(", .param .u32 k_1", &parameters);
+        assembled(&nvcc, &output(&taken), "k");
+    }
 }
 
 /// ptxas takes a loop with a strong load for one that waits for another thread of its warp. Its threads then run on apart.

@@ -36,8 +36,10 @@ pub(in crate::polls) fn entry(out: &mut Insertion<'_>, site: u64, poll: Poll) {
 }
 
 /// What stands around a kernel's site where its threads return, behind the test which blocks ask.
-pub(super) const RETURNS: [&str; 2] =
-    ["@!q bra.uni $__cuinstr_gone;\n\tst.param.b64 [site], ", ";\n\tcall __cuinstr_last, (site);\n$__cuinstr_gone:\n\t}\n\tret;\n"];
+pub(super) const RETURNS: [&str; 2] = [
+    "@!q bra.uni $__cuinstr_gone;\n\tst.param.b64 [__cuinstr_at], ",
+    ";\n\tcall __cuinstr_last, (__cuinstr_at);\n$__cuinstr_gone:\n\t}\n\tret;\n",
+];
 
 /// Where a kernel returns; with a guard, the threads that it lets pass. Where the test stood here, ptxas had threads break out of loops in front of it.
 pub(in crate::polls) fn exit(out: &mut Insertion<'_>, guard: Option<(&str, bool)>) {
@@ -56,7 +58,7 @@ pub(in crate::polls) fn returns(out: &mut Insertion<'_>, spelling: Spelling, fue
     }
     let _ = write!(
         out,
-        "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x, y;\n\t.param .b64 site;\n\t{}and.b32 y, x, 31;\n\tsetp.eq.u32 q, y, 31;\n\t\
+        "\n\t{{\n\t.reg .pred q;\n\t.reg .b32 x, y;\n\t.param .b64 __cuinstr_at;\n\t{}and.b32 y, x, 31;\n\tsetp.eq.u32 q, y, 31;\n\t\
          setp.ge.and.u32 q, x, {FIRST_BLOCKS}, q;\n\t",
         block_number(is_flat)
     );

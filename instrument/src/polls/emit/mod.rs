@@ -112,7 +112,12 @@ impl Spelling {
         let lines = Lines::new(limits);
         let renew = renew(gap, &lines, limits, has.has_redux);
         let (parameter, passed, third, cycles) = if lines.has_cycles {
-            ("\t.param .b64 c;\n", "\tst.param.b64 [c], %__cuinstr_ran;\n", ", c", "\tmov.b64 %__cuinstr_ran, ran;\n")
+            (
+                "\t.param .b64 __cuinstr_cycles;\n",
+                "\tst.param.b64 [__cuinstr_cycles], %__cuinstr_ran;\n",
+                ", __cuinstr_cycles",
+                "\tmov.b64 %__cuinstr_ran, ran;\n",
+            )
         } else {
             ("", "", "", "")
         };
@@ -125,8 +130,8 @@ impl Spelling {
         let (behind, behind_products) = (keep(&behind("")), keep(&behind(WAIT)));
         let mut polls = |stops: &str| Polls { entry, each, renewing, behind, stops: keep(stops) };
         let call = polls(&format!(
-            "$__cuinstr_leaves:\n\t{{\n\t.param .b64 a;\n\t.param .b32 b;\n{parameter}\tst.param.b64 [a], %__cuinstr_site;\n\t\
-             st.param.b32 [b], %__cuinstr_why;\n{passed}\tcall __cuinstr_stop, (a, b{third});\n\t}}\n\texit;\n"
+            "$__cuinstr_leaves:\n\t{{\n\t.param .b64 __cuinstr_at;\n\t.param .b32 __cuinstr_reason;\n{parameter}\tst.param.b64 [__cuinstr_at], %__cuinstr_site;\n\t\
+             st.param.b32 [__cuinstr_reason], %__cuinstr_why;\n{passed}\tcall __cuinstr_stop, (__cuinstr_at, __cuinstr_reason{third});\n\t}}\n\texit;\n"
         ));
         let copied = if lines.has_cycles { "\t.reg .b64 ran;\n\tmov.b64 ran, %__cuinstr_ran;\n" } else { "" };
         let inline = polls(&format!(
