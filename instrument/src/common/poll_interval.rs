@@ -9,6 +9,9 @@ pub(crate) const MOST_INTERVAL: u32 = 14;
 /// Iterations, by weight, that a nest of loops runs before it pays, if the compiler may know its trips.
 pub(crate) const NEST_BUDGET: u32 = 1024;
 
+/// Most units that an iteration takes from that where the counter is multiplied or divided: a number of 64 bits is then soon over.
+pub(crate) const UNITS_OF_SCALED: u32 = NEST_BUDGET / 64;
+
 /// How many iterations, by weight, make up the gap between two polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PollInterval {

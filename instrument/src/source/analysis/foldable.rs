@@ -11,7 +11,7 @@
 use crate::common::poll_interval::NEST_BUDGET;
 use crate::source::analysis::cost::Cost;
 use crate::source::analysis::function_scope::FunctionScope;
-use crate::source::analysis::induction::{self, Relation, Step};
+use crate::source::analysis::induction::{self, Induction, Relation, Step};
 use crate::source::analysis::{purity, strip_mine, trip_count};
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
@@ -41,6 +41,8 @@ pub(crate) struct Nest {
     pub(crate) begins: Option<usize>,
     /// Whether the loop is to be unrolled as a whole, as the compiler would do by itself with the user's own.
     pub(crate) unrolled: bool,
+    /// Whether the loop's counter is multiplied or divided. It mostly ends after as many iterations as a number has bits, however heavy these are.
+    pub(crate) scaled: bool,
 }
 
 /// Whether the compiler may know how often the loop runs: nothing in its header is surely known at run time only.
@@ -84,6 +86,12 @@ pub(crate) fn may_be_known(scope: &FunctionScope, loop_: &Loop) -> bool {
     let is_constant = |at: usize| fragment.kind(at) == Some(Kind::Number) || fragment.text(scope.facts.source, at) == b"true";
     let is_endless = condition.is_empty() || (condition.len() == 1 && is_constant(condition.start));
     !is_endless && !scope.is_of_run_time(condition, loop_)
+}
+
+/// Whether the loop's counter is multiplied or divided in each iteration, by its header.
+pub(crate) fn is_scaled(scope: &FunctionScope, loop_: &Loop) -> bool {
+    let steps = |induction: Induction| matches!(induction.step, Step::Divided(_) | Step::Right(_) | Step::Times(_) | Step::Left(_));
+    !scope.host_too && induction::read(scope.facts, loop_).is_some_and(steps)
 }
 
 /// The offset where a statement can stand in front of the loop and its pragmas: behind the end of the statement before.

@@ -57,7 +57,8 @@ fn repeat(style: PollStyle, site: u64, weight: &str) -> String {
 fn in_nest(style: PollStyle, in_nest: &Nest, extent: Option<&Extent>, site: u64, weight: &str) -> String {
     let run = nest_count(in_nest.index);
     let Some(Extent { counter, start, bound, by_type, amount, sure, .. }) = extent else {
-        return format!("__cuinstr_tick_nest{}({run}, __cuinstr_left, {}, {weight}, {site:#x}ull)", suffix(style), interval(style));
+        let name = if in_nest.scaled { "scaled" } else { "nest" };
+        return format!("__cuinstr_tick_{name}{}({run}, __cuinstr_left, {}, {weight}, {site:#x}ull)", suffix(style), interval(style));
     };
     if *by_type {
         return format!(

@@ -2,17 +2,18 @@
 
 use super::planner::{Known, Owner, Planner};
 use crate::common::options::{Options, Polls};
-use crate::common::poll_interval;
+use crate::common::poll_interval::{self, UNITS_OF_SCALED};
 use crate::common::site::{Form, Kind as SiteKind};
 use crate::source::analysis::call_graph::CallGraph;
 use crate::source::analysis::descent::Descent;
 use crate::source::analysis::expansion::Expansion;
 use crate::source::analysis::file_facts::FileFacts;
+use crate::source::analysis::foldable::Nest;
 use crate::source::analysis::{census, cost, pack};
 use crate::source::plan::backward_goto;
 use crate::source::plan::call_chain::{self, Link, Rounds};
 use crate::source::plan::insertion::PollStyle;
-use crate::source::plan::loop_form::Decision;
+use crate::source::plan::loop_form::{Decision, LoopForm};
 use crate::source::plan::placement::Place;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function;
@@ -101,6 +102,9 @@ pub(super) fn links(
             _ if census::never_repeats(source, fragment, loop_) => Rounds::Few(1),
             Some(trips) => Rounds::Few(trips),
             None if polls_each => Rounds::Paid(1 << poll_interval::MOST_INTERVAL),
+            None if matches!(decision.form, LoopForm::Foldable(Nest { scaled: true, .. })) => {
+                Rounds::Paid(decision.weight.least().min(u64::from(UNITS_OF_SCALED)))
+            }
             None => Rounds::Paid(decision.weight.least()),
         };
         let end = loop_.end.unwrap_or(range.1);

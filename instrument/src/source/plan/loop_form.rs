@@ -98,7 +98,7 @@ pub(crate) fn of_loops(options: &Options, facts: &FileFacts, scopes: &[FunctionS
         let around = loop_.outer.filter(|outer| body.loops[*outer].scope == loop_.scope && costs[*outer].left_alone.is_none());
         let entry = if few { foldable::entry(&scopes[loop_.scope], loop_) } else { None };
         let nest = match (entry, around.map(|outer| &forms[outer])) {
-            (Some(begins), _) => Some(Nest { index: nests[loop_.scope], begins: Some(begins), unrolled: false }),
+            (Some(begins), _) => Some(Nest { index: nests[loop_.scope], begins: Some(begins), unrolled: false, scaled: false }),
             (None, Some(LoopForm::Foldable(nest))) => Some(Nest { begins: None, unrolled: false, ..*nest }),
             (None, _) => None,
         };
@@ -179,7 +179,7 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
         let is_plain = may_be_plain(options, scope, loop_);
         let nest = known.nest.ok_or("nothing can stand in front of it")?;
         let unrolled = is_plain && !known.around_paid && foldable::is_unrolled(scope, loop_, known.words);
-        return Ok((LoopForm::Foldable(Nest { unrolled, ..nest }), None));
+        return Ok((LoopForm::Foldable(Nest { unrolled, scaled: foldable::is_scaled(scope, loop_), ..nest }), None));
     }
     if options.limits.fuel.is_some() {
         return Err("each iteration costs fuel");

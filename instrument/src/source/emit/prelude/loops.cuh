@@ -211,6 +211,13 @@ template <class __cuinstr_i, class __cuinstr_s, class __cuinstr_n>
 struct __cuinstr_plain<true, __cuinstr_i, __cuinstr_s, __cuinstr_n> {
   static constexpr bool value = __cuinstr_counts<__cuinstr_i, __cuinstr_s, __cuinstr_n>::value && !__cuinstr_steps<__cuinstr_i>::__ci_narrow;
 };
+// In a nest, where the counter of a loop is multiplied or divided: such a loop ends after as many iterations as a number has bits, so that many are free however
+// heavy they are. Where it does not end after all, each one beyond is paid for in full.
+__cuinstr_device void __cuinstr_tick_scaled(unsigned int& __ci_run, unsigned int& __ci_left, unsigned int& __ci_pace, unsigned int __ci_weight, unsigned long long __ci_site) {
+  __cuinstr_burn(__ci_site);
+  __ci_run += (unsigned int)__cuinstr_least(__ci_weight, __cuinstr_nest / 64u);
+  if (__cuinstr_nest == 0u || __ci_run > __cuinstr_nest) __cuinstr_pay(__ci_left, __ci_pace, __ci_weight, __ci_site);
+}
 // In a nest, where the front end may know the loop's extent. A loop that is short with all that is inside it needs no poll: the loop around it
 // pays for it. One that may be unrolled as a whole pays once in so many units, so that not each of its iterations becomes a poll.
 template <bool __cuinstr_alone>
