@@ -167,9 +167,15 @@ fn compile(
     watch: &signal::Watch,
 ) -> Result<Done, Error> {
     let session = session::Session::begin(nvcc, line, settings, hook)?;
-    let kept = if settings.verify { proof::words(line, &session)? } else { Vec::new() };
-    recursion::prepare(line, &kept, &session, settings)?;
+    let keeps = settings.verify || recursion::must_keep(line, settings);
+    let kept = if keeps { proof::words(line, &session)? } else { Vec::new() };
+    if recursion::can_ask(line, settings) {
+        recursion::prepare(line, &kept, &session)?;
+    }
     let mut result = supervise(nvcc, line, &kept, &session, hook, watch);
+    if result == Ok(0) {
+        result = recursion::decide_at_end(line, &session, nvcc, watch);
+    }
     let mut findings = BTreeSet::new();
     if settings.verify && line.preprocesses && result == Ok(0) {
         let found = proof::findings(line, &session);

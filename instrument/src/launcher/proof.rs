@@ -33,15 +33,10 @@ pub(super) fn words(line: &CommandLine, session: &Session) -> Result<Vec<OsStrin
 /// # Errors
 /// If there is no PTX to prove anything of, or it can't be read.
 pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet<String>, Error> {
-    let mut texts: Vec<PathBuf> = match line.product {
-        Product::Nothing => return Ok(BTreeSet::new()),
-        Product::Ptx => outputs(line),
-        Product::Object | Product::Binary(_) => {
-            let entries = fs::read_dir(folder(session)).into_iter().flatten().flatten().map(|entry| entry.path());
-            entries.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect()
-        }
-    };
-    texts.sort();
+    if line.product == Product::Nothing {
+        return Ok(BTreeSet::new());
+    }
+    let texts = texts(line, session);
     if texts.is_empty() {
         return Err(Error::new("--verify found no PTX that nvcc made", "leave out --verify, or compile without -dlto and the like"));
     }
@@ -67,6 +62,25 @@ pub(super) fn findings(line: &CommandLine, session: &Session) -> Result<BTreeSet
         }
     }
     Ok(findings)
+}
+
+/// Whether nvcc writes files alone. What goes to a pipe can neither be read again nor be written anew.
+pub(super) fn writes_files(line: &CommandLine) -> bool {
+    outputs(line).iter().all(|path| path.is_file() || !path.exists())
+}
+
+/// The PTX that nvcc made or kept.
+pub(super) fn texts(line: &CommandLine, session: &Session) -> Vec<PathBuf> {
+    let mut texts: Vec<PathBuf> = match line.product {
+        Product::Nothing => Vec::new(),
+        Product::Ptx => outputs(line),
+        Product::Object | Product::Binary(_) => {
+            let entries = fs::read_dir(folder(session)).into_iter().flatten().flatten().map(|entry| entry.path());
+            entries.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect()
+        }
+    };
+    texts.sort();
+    texts
 }
 
 /// Removes what nvcc wrote, as far as these are files of their own: no device and no pipe.

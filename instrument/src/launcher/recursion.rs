@@ -9,6 +9,9 @@
 //!    polls. The other calls get the number 0, which the prelude compiles to nothing. The new object takes the place of the
 //!    first one.
 //!
+//! For `-ptx`, `-cubin` and `-fatbin` there is no such step. The proof is asked when nvcc has ended, and nvcc compiles the
+//! unit anew then. Beside a cubin or fatbin nvcc keeps the PTX in the session for that.
+//!
 //! Files of the session:
 //!
 //! - `calls/question.json`: nvcc's arguments and environment.
@@ -20,8 +23,10 @@
 use super::arguments::{CommandLine, Product};
 use super::error::Error;
 use super::host_runtime;
+use super::proof;
 use super::session::{Knowledge, Session};
 use super::settings::{Recursion, Settings};
+use super::signal::Watch;
 use crate::options::Pass;
 use cuinstr_abi::sites::{Form, Kind, SiteMap};
 use cuinstr_verify::verify_ptx;
@@ -33,7 +38,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// Tells the processes below that they belong to a unit's second compilation. A process that has it from elsewhere is none of these.
 pub(super) const SETTLES: &str = "CUINSTR_SETTLES";
@@ -78,27 +83,39 @@ struct Answer {
     needless: Option<BTreeSet<u64>>,
 }
 
-/// Keeps what it takes to ask, where a call of nvcc can be asked about: it compiles one source for itself, and keeps no intermediate files.
-///
-/// # Errors
-/// If the session can't be written.
-pub(super) fn prepare(line: &CommandLine, further: &[OsString], session: &Session, settings: &Settings) -> Result<(), Error> {
+/// Whether a call of nvcc can be asked about: it compiles one source for itself, and keeps no intermediate files.
+pub(super) fn can_ask(line: &CommandLine, settings: &Settings) -> bool {
     let is_cuda = |source: &&OsString| Path::new(source).extension().is_some_and(|ending| ending == "cu");
     let is_one = line.sources.len() == 1 || line.sources.iter().filter(is_cuda).count() == 1;
-    let compiles = matches!(line.product, Product::Object | Product::Binary(None)) && line.preprocesses;
+    let compiles = line.product != Product::Nothing && line.preprocesses;
     // Nothing is told of text that is not optimised.
     let debugs = line.words.iter().any(|word| word == "-G" || word == "--device-debug");
     // Fuel counts calls.
-    if settings.pass == Pass::Ptx
-        || settings.recursion == Recursion::Named
-        || settings.limits.fuel.is_some()
-        || !is_one
-        || !compiles
-        || line.keeps
-        || debugs
-    {
-        return Ok(());
-    }
+    settings.pass == Pass::Source
+        && settings.recursion != Recursion::Named
+        && settings.limits.fuel.is_none()
+        && is_one
+        && compiles
+        && !line.keeps
+        && !debugs
+        && proof::writes_files(line)
+}
+
+/// Whether nvcc makes what is asked for without a step of the host's compiler at its end.
+fn ends_without_host(line: &CommandLine) -> bool {
+    matches!(line.product, Product::Ptx | Product::Binary(Some(_)))
+}
+
+/// Whether the PTX is gone when nvcc ends, unless it is told to keep it.
+pub(super) fn must_keep(line: &CommandLine, settings: &Settings) -> bool {
+    can_ask(line, settings) && ends_without_host(line)
+}
+
+/// Keeps what it takes to ask.
+///
+/// # Errors
+/// If the session can't be written.
+pub(super) fn prepare(line: &CommandLine, further: &[OsString], session: &Session) -> Result<(), Error> {
     let mut arguments = session.arguments(line);
     arguments.extend_from_slice(further);
     let own =
@@ -139,10 +156,13 @@ pub(super) fn is_undecided(session: &Path) -> bool {
     folder.join(MARKED).exists() && !folder.join(ANSWER).exists()
 }
 
+fn answer(folder: &Path) -> Option<Answer> {
+    serde_json::from_slice(&fs::read(folder.join(ANSWER)).ok()?).ok()
+}
+
 /// The sites that need no poll, if that is known.
 pub(super) fn needless(session: &Path) -> Option<BTreeSet<u64>> {
-    let answer: Answer = serde_json::from_slice(&fs::read(session.join(FOLDER).join(ANSWER)).ok()?).ok()?;
-    answer.needless
+    answer(&session.join(FOLDER))?.needless
 }
 
 /// The calls of preprocessed text that need no poll get the number 0.
@@ -168,7 +188,7 @@ pub(super) fn settle(session: &Path, output: &Path) -> Result<(), Error> {
 
 /// The site maps' word on calls whose polls were left out.
 pub(super) fn tell(session: &Path, maps: &mut [&mut SiteMap]) {
-    let needless = needless(session).unwrap_or_default();
+    let Some(needless) = needless(session) else { return };
     for site in maps.iter_mut().flat_map(|map| &mut map.sites).filter(|site| site.kind == Kind::Recursion && site.form != Form::None) {
         if u64::from_str_radix(site.id.trim_start_matches("0x"), 16).is_ok_and(|id| needless.contains(&id)) {
             site.form = Form::None;
@@ -220,25 +240,67 @@ pub(super) fn decide(session: &Path, knowledge: &Knowledge, arguments: &[OsStrin
     let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
     // It is undecided then, which the launch says.
     let (Some(unit), Some(output)) = (unit, output) else { return Ok(Decision::Compile) };
-    let asked = ask(&folder, Path::new(unit));
-    let is_done = asked.as_ref().is_some_and(|(_, needed)| needed.is_empty());
-    let failed = |error: io::Error| Error::io("can't write", &folder, &error);
-    let answer = Answer { needless: asked.map(|(needless, _)| needless) };
-    serde_json::to_vec(&answer).map_err(io::Error::from).and_then(|text| fs::write(folder.join(ANSWER), text)).map_err(failed)?;
-    if is_done {
+    if note_answer(&folder, &beside(Path::new(unit)).unwrap_or_default())? {
         return Ok(Decision::Compile);
     }
-    let question: Question = fs::read(folder.join(QUESTION)).and_then(|text| Ok(serde_json::from_slice(&text)?)).map_err(failed)?;
-    let mut command = Command::new(&knowledge.nvcc);
-    command.args(&question.arguments).env_clear().envs(question.environment).stdin(Stdio::null());
-    let said = command.output().map_err(failed)?;
+    let said = again(&folder, knowledge.nvcc.as_ref(), |mut command| command.output())?;
     let object = folder.join(OBJECT);
     if !object.exists() {
-        let _ = io::stdout().write_all(&said.stdout).and_then(|()| io::stderr().write_all(&said.stderr));
+        pass_on(&said);
         return Ok(Decision::Done(super::process::code_of(said.status).max(1)));
     }
     fs::copy(&object, output).map_err(|error| Error::io("can't write", Path::new(output), &error))?;
     Ok(Decision::Done(0))
+}
+
+/// Where nvcc has ended without a step of the host's compiler: has the unit compiled anew if it is not as it shall be. Gives nvcc's code.
+///
+/// # Errors
+/// If the session can't be written, or nvcc can't be started.
+pub(super) fn decide_at_end(line: &CommandLine, session: &Session, nvcc: &Path, watch: &Watch) -> Result<u8, Error> {
+    let folder = session.folder().join(FOLDER);
+    if !ends_without_host(line) || !is_undecided(session.folder()) {
+        return Ok(0);
+    }
+    // Marks are no machine code, so what is there will do.
+    if note_answer(&folder, &proof::texts(line, session))? {
+        return Ok(0);
+    }
+    let said = again(&folder, nvcc, |mut command| {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        watch.forward_to(&child);
+        let said = child.wait_with_output();
+        watch.forget_child();
+        said
+    })?;
+    // What it said of the source, it has said before.
+    if !said.status.success() {
+        pass_on(&said);
+    }
+    Ok(super::process::code_of(said.status))
+}
+
+/// Asks the compiler's output, and writes down what came of it. Whether no call needs a poll.
+fn note_answer(folder: &Path, texts: &[PathBuf]) -> Result<bool, Error> {
+    let asked = passes(folder).and_then(|passes| ask(texts, passes));
+    let is_done = asked.as_ref().is_some_and(|(_, needed)| needed.is_empty());
+    let answer = Answer { needless: asked.map(|(needless, _)| needless) };
+    let written = serde_json::to_vec(&answer).map_err(io::Error::from).and_then(|text| fs::write(folder.join(ANSWER), text));
+    written.map_err(|error| Error::io("can't write", folder, &error)).map(|()| is_done)
+}
+
+/// Has nvcc compile the unit once more.
+fn again(folder: &Path, nvcc: &Path, run: impl FnOnce(Command) -> io::Result<Output>) -> Result<Output, Error> {
+    let failed = |error: io::Error| Error::io("can't write", folder, &error);
+    let question: Question = fs::read(folder.join(QUESTION)).and_then(|text| Ok(serde_json::from_slice(&text)?)).map_err(failed)?;
+    let mut command = Command::new(nvcc);
+    command.args(&question.arguments).env_clear().envs(question.environment).stdin(Stdio::null());
+    run(command).map_err(failed)
+}
+
+/// A reader that has gone is no error.
+fn pass_on(said: &Output) {
+    let _ = io::stdout().write_all(&said.stdout).and_then(|()| io::stderr().write_all(&said.stderr));
 }
 
 /// What is left to do for a unit's object.
@@ -258,8 +320,8 @@ pub(super) fn to_session(session: &Path, mut arguments: Vec<OsString>) -> (Vec<O
     (arguments, object)
 }
 
-/// The sites of which the PTX beside this unit's host side shows that they need no poll, and those that do.
-fn ask(folder: &Path, unit: &Path) -> Option<(BTreeSet<u64>, BTreeSet<u64>)> {
+/// The PTX beside this unit's host side.
+fn beside(unit: &Path) -> Option<Vec<PathBuf>> {
     // nvcc names its temporary files by one number, tmpxft_000052ad_00000000-6_a.ptx; what it keeps has a folder of its own.
     let name = unit.file_name()?.to_string_lossy().into_owned();
     let prefix = if name.starts_with("tmpxft_") { &name[..=name.find('-')?] } else { "" };
@@ -267,19 +329,26 @@ fn ask(folder: &Path, unit: &Path) -> Option<(BTreeSet<u64>, BTreeSet<u64>)> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let names = |folder: &Path| fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>());
-    let starts = |path: &PathBuf, with: &str| path.file_name().is_some_and(|name| name.as_bytes().starts_with(with.as_bytes()));
-    let passes = names(folder).ok()?.iter().filter(|path| starts(path, "pass-")).count();
-    let texts: Vec<_> = names(beside)
-        .ok()?
-        .into_iter()
-        .filter(|path| starts(path, prefix) && path.extension().is_some_and(|ending| ending == "ptx"))
-        .collect();
-    // A pass without PTX may have cycles of its own.
+    let starts = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(prefix.as_bytes()));
+    let paths = fs::read_dir(beside).ok()?.flatten().map(|entry| entry.path());
+    Some(paths.filter(|path| starts(path) && path.extension().is_some_and(|ending| ending == "ptx")).collect())
+}
+
+/// How many passes over the device's side there were.
+fn passes(folder: &Path) -> Option<usize> {
+    Some(fs::read_dir(folder).ok()?.flatten().filter(is_pass).count())
+}
+
+fn is_pass(entry: &fs::DirEntry) -> bool {
+    entry.file_name().as_bytes().starts_with(b"pass-")
+}
+
+/// The sites of which PTX with marks shows that they need no poll, and those that do. A pass without PTX may have cycles of its own.
+fn ask(texts: &[PathBuf], passes: usize) -> Option<(BTreeSet<u64>, BTreeSet<u64>)> {
+    let (mut marked, mut needed) = (BTreeSet::new(), BTreeSet::new());
     if texts.is_empty() || texts.len() != passes {
         return None;
     }
-    let (mut marked, mut needed) = (BTreeSet::new(), BTreeSet::new());
     for path in texts {
         let (all, some) = verify_ptx(&String::from_utf8_lossy(&fs::read(path).ok()?)).calls()?;
         marked.extend(all);
@@ -311,6 +380,7 @@ mod tests {
         let (session, unit) = (folder.path().join(FOLDER), folder.path().join("tmpxft_1_0-6_a.cudafe1.cpp"));
         fs::create_dir(&session).expect("a folder");
         let none = Some((BTreeSet::new(), BTreeSet::new()));
+        let ask = |session: &Path, unit: &Path| ask(&beside(unit)?, passes(session)?);
         let put = |name: &str| fs::write(folder.path().join(name), PLAIN).expect("a file");
         assert_eq!(ask(&session, &unit), None, "there is no PTX");
         // Of other units, and no PTX.

@@ -98,7 +98,15 @@ fn every_word_reaches_nvcc_as_it_was_given() {
         for line in lines {
             let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
             let output = expect(&mut project.launch(&words), 0);
-            assert_eq!(project.record(), (has_cuda, words.iter().map(|word| (*word).to_owned()).collect()), "{line}");
+            let (was_watched, mut given) = project.record();
+            // Beside a cubin or fatbin nvcc keeps its PTX, which tells the calls that need polls.
+            let further = given.split_off(words.len().min(given.len()));
+            let may_keep = has_cuda && (line.contains("-cubin") || line.contains("-fatbin"));
+            assert!(
+                further.is_empty() || (may_keep && further.len() == 3 && further[..2] == ["--keep", "--keep-dir"]),
+                "{line}: {further:?}"
+            );
+            assert_eq!((was_watched, given), (has_cuda, words.iter().map(|word| (*word).to_owned()).collect()), "{line}");
             assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()), "{line}");
             assert_eq!(project.left_behind(), Vec::<std::path::PathBuf>::new(), "{line}");
         }

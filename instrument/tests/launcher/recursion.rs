@@ -70,9 +70,13 @@ fn calls_are_polled_where_the_compilers_output_has_a_cycle() {
     let ever = ["fib", "down", "even", "odd", "again", "last"];
     let all: BTreeMap<_, _> = forms(&nvcc, SOURCE, &["-ptx", "-arch=sm_90"], "--recursion named");
     assert!(never.iter().chain(&ever).all(|name| all[*name] != "none"), "{all:?}");
-    for words in
-        [&["-c", "-arch=sm_90", "-lineinfo"][..], &["-c", "-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"]]
-    {
+    for words in [
+        &["-c", "-arch=sm_90", "-lineinfo"][..],
+        &["-c", "-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"],
+        &["-ptx", "-arch=sm_90"],
+        &["-cubin", "-arch=sm_90"],
+        &["-fatbin", "-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"],
+    ] {
         let found = forms(&nvcc, SOURCE, words, "");
         assert!(never.iter().all(|name| found[*name] == "none"), "{words:?}: {found:?}");
         assert!(ever.iter().all(|name| found[*name] == all[*name]), "{words:?}: {found:?}");
@@ -88,6 +92,57 @@ fn calls_are_polled_where_the_compilers_output_has_a_cycle() {
         let found = forms(&nvcc, source, words, flags);
         assert!(found.iter().all(|(name, form)| all.get(name).is_none_or(|named| named == form)), "{words:?} {flags}: {found:?}");
     }
+}
+
+/// A merge network as selections have it: a template that calls two smaller instances of itself, and loops that halve, unrolled.
+const MERGE: &str = r"
+template <class T> __device__ inline void put(bool is, T &x, T y) { x = is ? y : x; }
+__device__ inline int other(int v, int by) { return __shfl_xor_sync(~0u, v, by); }
+__device__ inline long long other(long long v, int by) { return other((int)v, by); }
+template <int N> struct Step {
+  static __device__ inline void merge(int *k) {
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) { int a = k[i], b = k[i + N / 2]; put(a > b, k[i], b); put(a > b, k[i + N / 2], a); }
+    Step<N / 2>::merge(k);
+    Step<N / 2>::merge(k + N / 2);
+  }
+};
+template <int L> __device__ inline void warp(int &k) {
+#pragma unroll
+  for (int by = L / 2; by > 0; by /= 2) {
+    int a = other(k, by), b = other(k + 1, by), c = other(k + 2, by);
+    put(threadIdx.x & by ? a > k : a < k, k, a); put(b > k, k, b); put(c < k, k, c); put(a + b > k, k, c); put(b + c > k, k, a);
+  }
+}
+template <> struct Step<1> { static __device__ inline void merge(int *k) { warp<32>(*k); } };
+__global__ void merge(int *p) {
+  int k[16];
+#pragma unroll
+  for (int i = 0; i < 16; ++i) k[i] = p[i * 32 + threadIdx.x];
+  Step<16>::merge(k);
+#pragma unroll
+  for (int i = 0; i < 16; ++i) p[i * 32 + threadIdx.x] = k[i];
+}
+";
+
+#[test]
+fn templates_that_end_have_no_polls_at_their_calls() {
+    let nvcc = nvcc();
+    for product in ["-ptx", "-cubin", "-fatbin", "-c"] {
+        let found = forms(&nvcc, MERGE, &[product, "-arch=sm_90"], "");
+        // The other one is called nowhere.
+        assert_eq!(found["merge"], "none", "{product}: {found:?}");
+    }
+    let project = Project::new(&[("a.cu", MERGE)]);
+    let loads = |flags: &str| {
+        expect(project.command(BINARY).arg(&nvcc).args(["-ptx", "-arch=sm_90", "a.cu", "-o", "a.ptx"]).env("CUINSTR_FLAGS", flags), 0);
+        expect(project.command(BINARY).args(["verify", "a.ptx"]), 0);
+        let text = fs::read_to_string(project.path().join("a.ptx")).expect("nvcc wrote it");
+        // Each poll has such a load, and the kernel's end has one.
+        text[text.find(".entry").expect("a kernel")..].matches("ld.relaxed").count()
+    };
+    assert_eq!(loads(""), 1);
+    assert!(loads("--recursion named") > 30);
 }
 
 #[test]
