@@ -510,8 +510,8 @@ fn names_of_a_kernels_parameters_are_its_own() {
         let mut names = declared(&output(&text), &text);
         assert!(names.contains("site") && names.contains("launch"), "{names:?}");
         names.extend(["a", "b", "c", "at"].map(str::to_owned));
-        let parameters: String = names.iter().map(|name| format!(", .param .u64 {name}")).collect();
-        let taken = text.replace(", .param .u32 k_1", &parameters);
+        let parameters = names.into_iter().collect::<Vec<_>>().join(", .param .u64 ");
+        let taken = text.replace(".param .u32 k_1", &format!(".param .u64 {parameters}"));
         assembled(&nvcc, &output(&taken), "k");
     }
 }
