@@ -319,7 +319,11 @@ impl<'a> Watched<'a> {
             if let Some(found) = first.as_ref().and_then(&holds) {
                 return found;
             }
-            assert!(since.elapsed() < Duration::from_secs(50), "this is all that `ps` lists: {listed}");
+            if since.elapsed() >= Duration::from_secs(50) {
+                let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+                let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+                panic!("this is all that `ps` lists: {listed}\nthe state of `cuinstr run`: {state:?}");
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
     }
