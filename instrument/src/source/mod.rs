@@ -87,7 +87,8 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
     };
     let lines = LineIndex::new(source);
     let macros = Macros::read(source, &lexed, options);
-    let input = SourceFile { source, lexed: &lexed, macros: &macros, options, lines: &lines, hash: file_hash };
+    let dead = condition::dead(&lexed.directives);
+    let input = SourceFile { source, lexed: &lexed, macros: &macros, options, lines: &lines, dead: &dead, hash: file_hash };
     let plan = plan::plan(&input, &file);
     finish(&input, &file, original, &joined, plan, diagnostics)
 }

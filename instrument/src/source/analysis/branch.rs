@@ -2,7 +2,6 @@
 
 use crate::source::analysis::call_graph::Call;
 use crate::source::analysis::pack;
-use crate::source::syntax::class::opener;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::token::Kind;
@@ -56,7 +55,7 @@ fn excludes(fragment: &Fragment, function: &Function, first: usize, second: usiz
         if (start..at).any(|token| fragment.kind(token) == Some(Kind::Return)) || is_in_other_arm(fragment, end, second) {
             return true;
         }
-        let block = opener(fragment, at).filter(|open| *open > function.open);
+        let block = fragment.opener(at).filter(|open| *open > function.open);
         let Some((open, close)) = block.and_then(|open| Some((open, fragment.mate(open)?))).filter(|(_, close)| *close < second) else {
             return false;
         };

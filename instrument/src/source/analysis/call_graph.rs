@@ -198,6 +198,24 @@ impl CallGraph {
         &self.callees[function]
     }
 
+    /// All functions from which one of these can be reached, and these.
+    pub(crate) fn leading_to(&self, targets: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let mut callers: Vec<Vec<usize>> = vec![Vec::new(); self.callees.len()];
+        for (caller, calls) in self.callees.iter().enumerate() {
+            for call in calls {
+                callers[call.callee].push(caller);
+            }
+        }
+        let mut found = BTreeSet::new();
+        let mut work: Vec<usize> = targets.iter().copied().collect();
+        while let Some(node) = work.pop() {
+            if found.insert(node) {
+                work.extend(&callers[node]);
+            }
+        }
+        found
+    }
+
     /// All functions that can be reached from `roots`, them included.
     pub(crate) fn reachable(&self, roots: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();

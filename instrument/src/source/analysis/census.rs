@@ -2,13 +2,13 @@
 
 use crate::common::diagnostic::{Code, Diagnostic};
 use crate::common::site::Kind as SiteKind;
+use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::grammar::{self, Grammar, TreeKind};
 use crate::source::syntax::scopes::innermost_scope;
 use crate::source::syntax::source_file::SourceFile;
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
-use crate::source::syntax::{asm, condition};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -155,10 +155,9 @@ fn blanks(input: &SourceFile, fragment: &Fragment, body: &Body, range: (usize, u
         }
     }
     // Text that is never compiled is no code.
-    let dead = condition::dead(&input.lexed.directives).into_iter();
-    blank.extend(
-        dead.filter(|dead| dead.start < span.end && dead.end > span.start).map(|dead| dead.start.max(span.start)..dead.end.min(span.end)),
-    );
+    let first = input.dead.partition_point(|dead| dead.end <= span.start);
+    let here = input.dead[first..].iter().take_while(|dead| dead.start < span.end);
+    blank.extend(here.map(|dead| dead.start.max(span.start)..dead.end.min(span.end)));
     blank
 }
 

@@ -5,7 +5,7 @@
 
 use crate::source::analysis::branch;
 use crate::source::analysis::call_graph::Call;
-use crate::source::syntax::class::{self, MOST_HEAD, is_class, opener};
+use crate::source::syntax::class::{self, MOST_HEAD, is_class};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;
@@ -146,7 +146,7 @@ fn is_member(source: &[u8], fragment: &Fragment, name: &[u8]) -> bool {
             continue;
         }
         // A parameter, or an operand in an expression, is not one; a member of a class is declared between its braces.
-        let Some(open) = opener(fragment, at) else { return false };
+        let Some(open) = fragment.opener(at) else { return false };
         if !is_class(source, fragment, open) {
             // A declaration in a function is local to it; those of the caller were checked before.
             if is_in_function(source, fragment, open) {
@@ -179,7 +179,7 @@ fn is_in_function(source: &[u8], fragment: &Fragment, open: usize) -> bool {
         if head.any(|at| fragment.is(at, b')')) {
             return true;
         }
-        brace = opener(fragment, open);
+        brace = fragment.opener(open);
     }
     false
 }
@@ -218,7 +218,7 @@ fn step(source: &[u8], fragment: &Fragment, macros: &Macros, caller: &Function, 
 /// bases, so what is called is a function of its own.
 fn of_own_class(source: &[u8], fragment: &Fragment, macros: &Macros, caller: &Function, at: usize) -> Option<(usize, Option<usize>)> {
     let named = class::class_of_call(fragment, caller, at)?;
-    let brace = opener(fragment, caller.head)?;
+    let brace = fragment.opener(caller.head)?;
     let own = class::name_of(source, fragment, brace)?;
     let key = (0..brace).rev().take(MOST_HEAD).find(|token| fragment.text(source, *token) == own)?;
     let is_template_itself = key + 1 == brace || fragment.text(source, key + 1) == b"final";

@@ -189,7 +189,7 @@ impl FunctionScope<'_> {
             let is_further = || is_further_number(source, fragment, at, |word| purity::is_number_type(facts.declarations, word));
             let is_first = is_declared(source, fragment, at);
             // A class of the function's own declares members.
-            if (is_first || is_further()) && class::opener(fragment, at).is_some_and(|open| class::is_class(source, fragment, open)) {
+            if (is_first || is_further()) && fragment.opener(at).is_some_and(|open| class::is_class(source, fragment, open)) {
                 continue;
             }
             if is_first {

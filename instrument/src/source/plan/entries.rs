@@ -32,8 +32,7 @@ impl Planner<'_> {
         noted.sort_by_key(|(link, ..)| (link.range.start, Reverse(link.range.end)));
         let mut links: Vec<Link> = noted.iter().map(|(link, ..)| link.clone()).collect();
         // A name that a macro pastes together may be that of any function with a loop.
-        let macros = &self.input.macros.fragments;
-        if macros.iter().any(|fragment| (1..fragment.len()).any(|at| is_pasted_call(fragment, at))) {
+        if self.pastes_calls {
             for link in &mut links {
                 link.must_check |= !link.loops.is_empty();
             }
@@ -152,6 +151,11 @@ fn polls_at_calls(known: &Known, index: usize) -> bool {
 /// Whether instances of the function may call one another, each the next one, past no poll.
 fn is_of_instances(known: &Known, index: usize) -> bool {
     matches!(known.recursive.get(&index), Some(Descent::Instances | Descent::Deduced))
+}
+
+/// Whether a macro's body calls a name that it pastes together.
+pub(super) fn pastes_a_call(fragment: &Fragment) -> bool {
+    (1..fragment.len()).any(|at| is_pasted_call(fragment, at))
 }
 
 /// Whether the token ends a name that `##` pastes together, and parentheses follow.

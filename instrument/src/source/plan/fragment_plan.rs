@@ -77,8 +77,7 @@ impl Planner<'_> {
         let mut held = suspects.clone();
         if !suspects.is_empty() {
             // A caller of such a function has its hardware in flight, and so have all functions that this caller calls.
-            let callers = (0..functions.len()).filter(|index| calls.reachable([*index]).intersection(suspects).next().is_some());
-            held = calls.reachable(callers.collect::<Vec<_>>());
+            held = calls.reachable(calls.leading_to(suspects).into_iter().filter(|caller| *caller < functions.len()));
         }
         let names = functions.iter().filter_map(|function| function.name).map(|name| fragment.text(source, name)).collect();
         let by_open = functions.iter().enumerate().map(|(index, function)| (function.open, index)).collect();

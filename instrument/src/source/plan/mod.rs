@@ -51,6 +51,7 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
         pasting: Pasting::new(input.source, input.macros, input.macros.repeating()),
         expansion: Expansion::new(input.source, input.macros),
         made_on_cycles: BTreeSet::new(),
+        pastes_calls: input.macros.fragments.iter().any(entries::pastes_a_call),
         compiler_loops: BTreeMap::new(),
         pasted_loops: Pasting::new(input.source, input.macros, BTreeSet::new()),
         plan: Plan::default(),

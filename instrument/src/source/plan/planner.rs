@@ -48,6 +48,8 @@ pub(super) struct Planner<'a> {
     pub(super) expansion: Expansion<'a>,
     /// Macros whose functions may lead back to themselves through functions of the file.
     pub(super) made_on_cycles: BTreeSet<&'a [u8]>,
+    /// Whether a macro calls what it pastes together, which may be any function.
+    pub(super) pastes_calls: bool,
     /// Macros that bring loops of the compiler's along, and uses of macros that make their names.
     pub(super) compiler_loops: BTreeMap<Vec<u8>, CompilerLoop>,
     pub(super) pasted_loops: Pasting<'a>,

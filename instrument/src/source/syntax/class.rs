@@ -11,20 +11,6 @@ pub(crate) const MOST_HEAD: usize = 128;
 /// Most tokens of a class's arguments in a call.
 const MOST_ARGUMENTS: usize = 48;
 
-/// The brace that a token stands in.
-pub(crate) fn opener(fragment: &Fragment, at: usize) -> Option<usize> {
-    let mut token = at;
-    while let Some(before) = token.checked_sub(1) {
-        match fragment.kind(before) {
-            Some(Kind::Punct(b'}' | b')' | b']')) => token = fragment.mate(before).filter(|open| *open < before)?,
-            Some(Kind::Punct(b'{')) => return Some(before),
-            Some(Kind::Punct(b'(' | b'[')) => return None,
-            _ => token = before,
-        }
-    }
-    None
-}
-
 /// Whether a brace opens a class: `template <…> struct name : bases {`.
 pub(crate) fn is_class(source: &[u8], fragment: &Fragment, open: usize) -> bool {
     let head = (0..open).rev().take(MOST_HEAD).take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
@@ -65,7 +51,7 @@ pub(crate) fn of_call<'a>(source: &'a [u8], fragment: &Fragment, macros: &Macros
     let is_plain = fragment.kind(alias_at) == Some(Kind::Ident)
         && !matches!(fragment.kind(alias_at - 1), Some(Kind::Punct(b'.' | b'>') | Kind::Arrow | Kind::Scope | Kind::Ident | Kind::Keyword));
     let alias = is_plain.then(|| fragment.text(source, alias_at))?;
-    let class = opener(fragment, body).filter(|open| is_class(source, fragment, *open))?;
+    let class = fragment.opener(body).filter(|open| is_class(source, fragment, *open))?;
     let nested_at = alias_of(source, fragment, class, alias)?;
     let nested = fragment.text(source, nested_at);
     (!macros.is_defined(alias) && !macros.is_defined(nested) && is_nested(source, fragment, class, nested)).then_some((class, nested))
@@ -98,7 +84,7 @@ fn alias_of(source: &[u8], fragment: &Fragment, class: usize, alias: &[u8]) -> O
         let is_whole = (nested + 1..at).all(|at| fragment.kind(at) != Some(Kind::Scope));
         let behind = (at..).take(MOST_HEAD).take_while(|at| !fragment.is(*at, b';') && *at < fragment.len());
         let has_no_member = behind.into_iter().all(|at| fragment.kind(at) != Some(Kind::Scope));
-        if found.is_some() || !is_name || !ends || !is_whole || !has_no_member || opener(fragment, at) != Some(class) {
+        if found.is_some() || !is_name || !ends || !is_whole || !has_no_member || fragment.opener(at) != Some(class) {
             return None;
         }
         found = Some(nested);
@@ -112,7 +98,7 @@ fn is_nested(source: &[u8], fragment: &Fragment, class: usize, nested: &[u8]) ->
     for at in (1..fragment.len()).filter(|at| fragment.text(source, *at) == nested && is_class_key(source, fragment, *at - 1)) {
         let end = (at..fragment.len()).take(MOST_HEAD).find(|at| matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b':'))));
         let Some(end) = end else { return false };
-        if fragment.is(end, b':') || opener(fragment, at) != Some(class) {
+        if fragment.is(end, b':') || fragment.opener(at) != Some(class) {
             return false;
         }
         bodies += usize::from(fragment.is(end, b'{'));
@@ -124,13 +110,14 @@ fn is_nested(source: &[u8], fragment: &Fragment, class: usize, nested: &[u8]) ->
 /// defined outside of its class.
 pub(crate) fn holds(source: &[u8], fragment: &Fragment, (class, nested): (usize, &[u8]), function: &Function) -> bool {
     is_outside(fragment, function)
-        || opener(fragment, function.head)
-            .is_some_and(|open| name_of(source, fragment, open) == Some(nested) && opener(fragment, open) == Some(class))
+        || fragment
+            .opener(function.head)
+            .is_some_and(|open| name_of(source, fragment, open) == Some(nested) && fragment.opener(open) == Some(class))
 }
 
 /// The same, wherever the class stands, whatever else its head says.
 pub(crate) fn may_hold(source: &[u8], fragment: &Fragment, name: &[u8], function: &Function) -> bool {
-    let Some(open) = opener(fragment, function.head) else { return is_outside(fragment, function) };
+    let Some(open) = fragment.opener(function.head) else { return is_outside(fragment, function) };
     let mut head = (0..open).rev().take(MOST_HEAD).take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
     is_outside(fragment, function) || head.any(|at| fragment.text(source, at) == name)
 }

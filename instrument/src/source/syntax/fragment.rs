@@ -19,6 +19,8 @@ pub(crate) struct Fragment {
     pub(crate) of_macro: Option<Range<usize>>,
     /// For each token, whether it stands between parentheses.
     enclosed: Vec<bool>,
+    /// For each token and the end, the brace that it stands in; [`NONE`] also between other brackets.
+    openers: Vec<u32>,
     /// The braces of lambdas' bodies in their order, each with the `]` that ends the captures.
     lambdas: Vec<(u32, u32)>,
 }
@@ -49,7 +51,8 @@ impl Fragment {
     }
 
     fn new(tokens: Vec<Token>, mates: Vec<u32>, of_macro: Option<Range<usize>>) -> Self {
-        let mut new = Self { enclosed: enclosed(&tokens, &mates), tokens, mates, of_macro, lambdas: Vec::new() };
+        let (enclosed, openers) = (enclosed(&tokens, &mates), openers(&tokens, &mates));
+        let mut new = Self { enclosed, openers, tokens, mates, of_macro, lambdas: Vec::new() };
         let lambda = |close: usize| Some((new.lambda_body(close)? as u32, close as u32));
         let mut lambdas: Vec<(u32, u32)> = (0..new.len()).filter(|at| new.ends_captures(*at)).filter_map(lambda).collect();
         lambdas.sort_unstable();
@@ -77,6 +80,11 @@ impl Fragment {
     /// Whether the token stands between parentheses, which may hold arguments of a macro: a comma divides these wherever it has no parentheses of its own.
     pub(crate) fn is_enclosed(&self, index: usize) -> bool {
         self.enclosed.get(index).copied().unwrap_or(false)
+    }
+
+    /// The brace that a token stands in; nothing if another bracket is nearer.
+    pub(crate) fn opener(&self, index: usize) -> Option<usize> {
+        self.openers.get(index.min(self.len())).filter(|open| **open != NONE).map(|open| *open as usize)
     }
 
     /// The token's text; of an operator that is a word, the sign that it stands for.
@@ -165,6 +173,20 @@ fn enclosed(tokens: &[Token], mates: &[u32]) -> Vec<bool> {
         is_inside
     };
     tokens.iter().enumerate().map(inside).collect()
+}
+
+/// For each token and the end, the brace that it stands in. What stands in front of a bracket's partner tells of what stands behind it.
+fn openers(tokens: &[Token], mates: &[u32]) -> Vec<u32> {
+    let mut openers = vec![NONE];
+    for (index, token) in tokens.iter().enumerate() {
+        openers.push(match token.kind {
+            Kind::Punct(b'{') => index as u32,
+            Kind::Punct(b'(' | b'[') => NONE,
+            Kind::Punct(b'}' | b')' | b']') => openers.get(mates[index] as usize).copied().unwrap_or(NONE),
+            _ => openers[index],
+        });
+    }
+    openers
 }
 
 /// Drops directives and dead arms; marks the borders of the others.

@@ -5,6 +5,7 @@ use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Kind;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::rc::Rc;
 
 /// Words by the macros that they stand for.
@@ -19,8 +20,6 @@ pub(crate) struct Pasting<'a> {
     names: BTreeSet<&'a [u8]>,
     /// The words in a macro's bodies, and in those of the macros that they name.
     behind: Memo<'a>,
-    /// The names that one of these words begins.
-    begun: Memo<'a>,
 }
 
 /// The words that a use of a macro may make others of.
@@ -33,7 +32,7 @@ pub(crate) struct Parts<'a> {
 
 impl<'a> Pasting<'a> {
     pub(crate) fn new(source: &'a [u8], macros: &'a Macros<'a>, names: BTreeSet<&'a [u8]>) -> Self {
-        Self { source, macros, names, behind: RefCell::default(), begun: RefCell::default() }
+        Self { source, macros, names, behind: RefCell::default() }
     }
 
     /// Whether a use of a macro may make a word that repeats, or the name of a macro that jumps, out of parts: of words in its arguments
@@ -48,26 +47,30 @@ impl<'a> Pasting<'a> {
         let Some(parts) = Some(at).filter(|_| !self.names.is_empty()).and_then(|at| self.parts(fragment, at)) else {
             return BTreeSet::new();
         };
-        let mut found = BTreeSet::new();
-        for part in &parts.own {
-            found.extend(self.begun_by(part));
-            if self.macros.is_own(part) {
-                found.extend(self.begun_behind(part).iter());
+        let all: BTreeSet<&[u8]> = parts.own.iter().chain(parts.behind.iter().flat_map(|behind| behind.iter())).copied().collect();
+        let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        let mut work: Vec<Vec<u8>> = all.iter().map(|part| part.to_vec()).collect();
+        while let Some(begun) = work.pop() {
+            // A part more is put behind it, or else all names that begin so are looked at: what is less.
+            if self.begun_by(&begun).nth(all.len()).is_none() {
+                found.extend(self.begun_by(&begun).filter(|name| parts.make(name)));
+                continue;
+            }
+            for part in &all {
+                let longer = [&begun[..], *part].concat();
+                found.extend(self.begun_by(&longer).next().filter(|name| **name == longer[..]));
+                if seen.insert(longer.clone()) {
+                    work.push(longer);
+                }
             }
         }
-        found.retain(|name| parts.make(name));
         found
     }
 
-    fn begun_by(&self, part: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        self.names.range(part..).copied().take_while(move |name| name.starts_with(part))
-    }
-
-    fn begun_behind(&self, name: &'a [u8]) -> Rc<BTreeSet<&'a [u8]>> {
-        let words = self.behind(name);
-        let mut known = self.begun.borrow_mut();
-        let begun = known.entry(name).or_insert_with(|| Rc::new(words.iter().flat_map(|word| self.begun_by(word)).collect()));
-        Rc::clone(begun)
+    /// The names that begin so.
+    fn begun_by<'b>(&'b self, word: &'b [u8]) -> impl Iterator<Item = &'a [u8]> + 'b {
+        let from = (Bound::Included(word), Bound::Unbounded);
+        self.names.range::<[u8], _>(from).copied().take_while(move |name| name.starts_with(word))
     }
 
     /// The same for the words that mark device functions.
