@@ -183,7 +183,7 @@ impl HostCompiler {
             let overlay = Overlay::open(session, knowledge, call, &missed, &early)?;
             let head = if call.is_answer { for_caches(&knowledge.settings) } else { String::new() };
             let polled = if device.is_some() { overlay.plan.polled_calls() } else { 0 };
-            let marks = device.is_some() && stage == Stage::Marked && overlay.plan.has_open_calls();
+            let marks = polled > 0 && stage == Stage::Marked;
             let macros = [marks.then(|| recursion::MARKS.to_owned()), own_stops.then(|| format!("-D{OWN_STOPS}=1"))];
             let pass = self.pass(&overlay, call, &head, &macros)?;
             let new: Vec<Missed> = overlay.missed(&pass.names, call).into_iter().filter(|file| !missed.contains(file)).collect();

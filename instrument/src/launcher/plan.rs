@@ -57,11 +57,6 @@ impl Plan {
         self.files.iter().map(|(_, facts)| facts.polled_calls).sum()
     }
 
-    /// Whether the compiler's output may show that some of the polls at calls are needless.
-    pub(super) fn has_open_calls(&self) -> bool {
-        self.files.iter().any(|(_, facts)| facts.open_calls > 0)
-    }
-
     /// Each root as the user spelled it, with the slash behind it if it is not empty.
     pub(super) fn spelled(&self) -> Vec<Vec<u8>> {
         let slash = |root: &[u8]| if root.is_empty() || root.ends_with(b"/") { &b""[..] } else { b"/" };

@@ -53,8 +53,6 @@ pub(super) struct Facts {
     pub(super) rewritten: bool,
     /// How many calls are polled, since functions may reach themselves.
     pub(super) polled_calls: usize,
-    /// How many calls are polled for this or since what they lead to may run for long.
-    pub(super) open_calls: usize,
 }
 
 impl Facts {
@@ -201,7 +199,6 @@ pub(super) fn rewritten(name: &str, bytes: &[u8], options: &Options, edits: &[(R
         virtuals: prelude::has_virtual_functions(bytes),
         shared_bytes: shared_bytes.unwrap_or(u64::MAX),
         polled_calls: prelude::polled_calls(&sites),
-        open_calls: prelude::open_calls(&sites),
         sites: Some(sites).filter(|map| !map.sites.is_empty()),
         said: said(name, bytes, &diagnostics),
         refused: false,

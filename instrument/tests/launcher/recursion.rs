@@ -145,6 +145,18 @@ fn templates_that_end_have_no_polls_at_their_calls() {
     assert!(loads("--recursion named") > 30);
 }
 
+/// A check where a long chain of calls begins is no poll of a call. What the compiler's output says of calls does not take it away.
+#[test]
+fn checks_of_chains_stay() {
+    let nvcc = nvcc();
+    let text = include_str!("../../../tests/data/attacks/activations_multiply.cu");
+    let project = Project::new(&[("a.cu", text)]);
+    for product in ["-ptx", "-c"] {
+        let words = [product, "-arch=sm_90", "-std=c++17", "a.cu", "-o", "out"];
+        expect(project.command(BINARY).arg(&nvcc).args(words).env("CUINSTR_FLAGS", "--verify"), 0);
+    }
+}
+
 #[test]
 fn what_is_left_of_polls_is_proved() {
     let nvcc = nvcc();

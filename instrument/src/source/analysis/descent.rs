@@ -36,11 +36,6 @@ pub(crate) enum Descent {
 }
 
 impl Descent {
-    /// Whether each call of the function is polled.
-    pub(crate) fn polls_each(&self) -> bool {
-        matches!(self, Self::Unknown | Self::Tree)
-    }
-
     /// Why no call of the function needs a poll.
     pub(crate) fn why_none(&self) -> Option<&'static str> {
         match self {

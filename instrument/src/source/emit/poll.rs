@@ -10,7 +10,6 @@ use crate::source::plan::insertion::{OneReturn, Poll, PollKind, PollStyle};
 pub(super) fn text(poll: &Poll) -> String {
     let Poll { style, site, weight, kind } = poll;
     match kind {
-        PollKind::Called => format!("__cuinstr_call{}({site:#x}ull)", suffix(*style)),
         PollKind::Counted => repeat(*style, *site, &weight::text(weight)),
         PollKind::InNest(nest, extent) => {
             let weight = if extent.as_ref().is_none_or(|extent| extent.kept) { weight::text(weight) } else { weight::odd(weight) };

@@ -105,11 +105,6 @@ pub(crate) fn polled_calls(sites: &SiteMap) -> usize {
     sites.sites.iter().filter(|site| site.kind == Kind::Recursion && !matches!(site.form, Form::None | Form::Flag)).count()
 }
 
-/// How many polls at calls the compiler's output may show to be needless.
-pub(crate) fn open_calls(sites: &SiteMap) -> usize {
-    sites.sites.iter().filter(|site| site.kind == Kind::Recursion && site.form != Form::None).count()
-}
-
 /// Whether threads check at a barrier of this file if others of their block have left.
 pub(crate) fn has_barriers(sites: &SiteMap) -> bool {
     sites.sites.iter().any(|site| site.kind == Kind::Barrier)

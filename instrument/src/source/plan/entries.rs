@@ -12,6 +12,7 @@ use crate::source::analysis::foldable::Nest;
 use crate::source::analysis::{census, cost, pack};
 use crate::source::plan::backward_goto;
 use crate::source::plan::call_chain::{self, Link, Rounds};
+use crate::source::plan::insertion::PollStyle;
 use crate::source::plan::loop_form::{Decision, LoopForm};
 use crate::source::plan::placement::Place;
 use crate::source::syntax::fragment::Fragment;
@@ -48,18 +49,14 @@ impl Planner<'_> {
         };
         for index in call_chain::checked(&links, calls, times) {
             let (link, owner, name) = &noted[index];
+            let site = self.site(SiteKind::Recursion, *name, owner, Form::Flag, None);
             let twins = link.function.and_then(|function| known.by_close.get(&known.functions[function].close));
             let opens = twins.map_or(vec![(link.function, link.range.start)], |twins| {
                 twins.iter().map(|twin| (Some(*twin), known.functions[*twin].open)).collect()
             });
-            // The poll of a call that may lead back is such a check.
-            if opens.iter().all(|(function, _)| function.is_some_and(|function| polls_at_calls(known, function))) {
-                continue;
-            }
-            let site = self.site(SiteKind::Recursion, *name, owner, Form::Flag, None);
             for (function, open) in opens {
                 let place = Place::Brace { at: self.opening_place(known, owner.style, function, open) };
-                self.poll_of_call(place, owner.style, site);
+                self.poll(place, PollStyle { polls: Polls::Each, ..owner.style }, site);
             }
         }
     }
@@ -141,11 +138,6 @@ pub(super) fn links(
         }
     }
     noted
-}
-
-/// Whether each call of the function has a poll.
-fn polls_at_calls(known: &Known, index: usize) -> bool {
-    known.recursive.get(&index).is_some_and(Descent::polls_each) && !known.functions[index].spaces.global
 }
 
 /// Whether instances of the function may call one another, each the next one, past no poll.

@@ -67,8 +67,6 @@ pub(crate) struct Poll {
 pub(crate) enum PollKind {
     /// The budget is counted down.
     Counted,
-    /// A call: the compiler's output may show that it needs none.
-    Called,
     /// The loop counts in its nest, and the compiler may know how often it runs.
     InNest(Nest, Option<Extent>),
     /// The threads of a block share the loop.

@@ -186,11 +186,6 @@ impl Planner<'_> {
         self.insert(Insertion::Poll { place, poll: Poll { style, site, weight: Weight::Units(1), kind: PollKind::Counted } });
     }
 
-    /// Inserts the poll of a call.
-    pub(super) fn poll_of_call(&mut self, place: Place, style: PollStyle, site: u64) {
-        self.insert(Insertion::Poll { place, poll: Poll { style, site, weight: Weight::Units(1), kind: PollKind::Called } });
-    }
-
     /// Registers a site; returns its id.
     pub(super) fn site(&mut self, kind: SiteKind, offset: usize, owner: &Owner, form: Form, why: Option<String>) -> u64 {
         let mut id = hash(self.input.hash, &[&offset.to_le_bytes()[..], &[kind as u8]].concat()) & !1;
