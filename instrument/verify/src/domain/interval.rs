@@ -119,11 +119,7 @@ impl Interval {
         if self == other || other.is_full(width) && other.step <= 1 {
             return Some(self);
         }
-        let part = |signed: bool| {
-            let (a, b) = (self.as_integers(signed, width), other.as_integers(signed, width));
-            if a.misses(b) {
-                return None;
-            }
+        let both = |a: Self, b: Self| {
             // The wider stride decides; the other may thin it out further, which is not followed.
             let stride = if a.step >= b.step && a.lo != a.hi {
                 a
@@ -141,19 +137,21 @@ impl Interval {
             };
             (lo <= hi).then_some((lo, hi, stride.step.max(1)))
         };
+        let part = |signed: bool| {
+            let (a, b) = (self.as_integers(signed, width), other.as_integers(signed, width));
+            if a.misses(b) { None } else { both(a, b) }
+        };
         // What is in both is in each reading of both.
         let (unsigned, signed) = (part(false)?, part(true)?);
         let best = if signed.1 - signed.0 < unsigned.1 - unsigned.0 { signed } else { unsigned };
         let best = Self::normal(best.0, best.1, best.2, width);
         // Each may be contiguous in a reading in which the other is not.
-        if self.step > 1 || other.step > 1 {
-            return Some(best);
-        }
-        let shifts = [-size(width), 0, size(width)].into_iter();
-        let mut pieces = shifts.map(|by| (self.lo.max(other.lo + by), self.hi.min(other.hi + by))).filter(|(lo, hi)| lo <= hi);
-        let (lo, hi) = pieces.next()?;
-        let exact = Self::normal(lo, hi, 1, width);
-        Some(if pieces.next().is_none() && exact.hi - exact.lo < best.hi - best.lo { exact } else { best })
+        let moved = |by: i128| Self { lo: other.lo + by, hi: other.hi + by, ..other };
+        let mut pieces = [-size(width), 0, size(width)].into_iter().filter_map(|by| both(self, moved(by)));
+        let (lo, hi, step) = pieces.next()?;
+        let exact = Self::normal(lo, hi, step, width);
+        let is_better = exact.hi - exact.lo < best.hi - best.lo && exact.step >= best.step;
+        Some(if pieces.next().is_none() && is_better { exact } else { best })
     }
 
     /// Sum modulo 2^width.
