@@ -200,7 +200,10 @@ fn poll(has: Instructions, lines: &Lines, due: &str, renew: &str, stops: &str) -
     } else {
         ["", "relaxed.sys.global", "", "relaxed.gpu.global"]
     };
-    let poll = POLL.replace("@FENCE@", fence).replace("@FRESH@", fresh).replace("@FENCE_AGAIN@", fence_again).replace("@AGAIN@", again);
+    // A thread's first poll does not ask how late it is: a launch that is short would wait there for its begin to be noted.
+    let late = if renew.is_empty() { "setp.gt.u64 late, begin, limit" } else { "setp.gt.and.u64 late, begin, limit, %__cuinstr_paced" };
+    let poll = POLL.replace("@LATE@", late);
+    let poll = poll.replace("@FENCE@", fence).replace("@FRESH@", fresh).replace("@FENCE_AGAIN@", fence_again).replace("@AGAIN@", again);
     let poll = poll.replace("@DUE@", due).replace("@RENEW@", renew).replace("@OWN@", &lines.own);
     format!("{declared}{}{poll}{stops}", lines.declared)
 }
@@ -217,9 +220,9 @@ fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String
     renew.replace("@MOST_INTERVAL@", &MOST_INTERVAL.to_string()).replace("@MOST@", &(1 << MOST_INTERVAL).to_string())
 }
 
-/// The first allowance, as the logarithm of units.
+/// The first allowance, as the logarithm of units: twice what the source pass gives, since a short kernel then has no poll.
 fn first_pace(gap: PollGap) -> u32 {
-    PollInterval::of(gap).first.min(MOST_INTERVAL)
+    (PollInterval::of(gap).first + 1).min(MOST_INTERVAL)
 }
 
 /// A launch that no host armed polls as seldom as may be, unless a limit is compiled in.
@@ -423,12 +426,51 @@ pub(in crate::polls) fn brief(out: &mut Insertion<'_>, number: u32, kept: &[&str
     let _ = write!(out, "\n\t}}\n{copy}\n\tbra.uni $__cuinstr_brief{number};\n$__cuinstr_long{number}:\n");
 }
 
+/// In front of a counted loop: its `copy` without polls runs where it has at most so many trips, and else the loop.
+pub(in crate::polls) fn brief_loop(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, most: u32, copy: &str) {
+    let Counted { variable, bound, step, order, is_signed, width, .. } = loop_;
+    let (x, sign, size) = ("%__cuinstr_x", if *is_signed { 's' } else { 'u' }, step.unsigned_abs());
+    // Where the variable comes to the bound itself, what is left behind the first trip counts. A loop that begins at its bound may go round.
+    let meets = *order == Order::NotEqual || matches!(order, Order::Less | Order::Greater) && size == 1;
+    let less = if meets { *step } else { 0 };
+    let constant = bound.parse::<i64>().ok();
+    let end = constant.map_or_else(|| (*bound).to_owned(), |bound| bound.wrapping_sub(less).to_string());
+    let (far, near) = if *step > 0 { (end.as_str(), *variable) } else { (*variable, end.as_str()) };
+    let _ = write!(out, "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t.reg .b{width} {x}, %__cuinstr_y;\n\tsub.s{width} {x}, {far}, {near};");
+    let long = |out: &mut Insertion<'_>, setp: &str| {
+        let _ = write!(out, "\n\t{setp};\n\t@%__cuinstr_q bra $__cuinstr_long{number};");
+    };
+    if meets && constant.is_none() {
+        let _ = write!(out, "\n\tadd.s{width} {x}, {x}, -{size};");
+    }
+    // Beyond the bound the distance is large.
+    let most = u64::from(most) - u64::from(meets || matches!(order, Order::LessEqual | Order::GreaterEqual));
+    long(out, &format!("setp.gt.u{width} %__cuinstr_q, {x}, {}", most * size));
+    // What steps over the bound must not go round to where the loop goes on.
+    let (first, last) = if *is_signed { (-1_i128 << (width - 1), (1 << (width - 1)) - 1) } else { (0, (1_i128 << width) - 1) };
+    match order {
+        Order::NotEqual if size > 1 => {
+            let _ = write!(out, "\n\tand.b{width} %__cuinstr_y, {x}, {};", size - 1);
+            long(out, &format!("setp.ne.s{width} %__cuinstr_q, %__cuinstr_y, 0"));
+        }
+        _ if meets => {}
+        Order::Less | Order::LessEqual => long(out, &format!("setp.gt.{sign}{width} %__cuinstr_q, {bound}, {}", last - i128::from(size))),
+        _ => long(out, &format!("setp.lt.{sign}{width} %__cuinstr_q, {bound}, {}", first + i128::from(size))),
+    }
+    let _ = write!(out, "\n\t}}\n{copy}\n\tbra.uni $__cuinstr_few{number};\n$__cuinstr_long{number}:\n");
+}
+
 /// Behind a nest: where its copy leads.
 pub(in crate::polls) fn behind_brief(out: &mut Insertion<'_>, number: u32) {
     let _ = write!(out, "\n$__cuinstr_brief{number}:");
 }
 
-/// A label of a nest's copy.
+/// Behind a loop: where its copy leads.
+pub(in crate::polls) fn behind_few(out: &mut Insertion<'_>, number: u32) {
+    let _ = write!(out, "\n$__cuinstr_few{number}:");
+}
+
+/// A label of a copy.
 pub(in crate::polls) fn brief_label(number: u32, nth: usize) -> String {
     format!("$__cuinstr_n{number}_{nth}")
 }

@@ -1,6 +1,8 @@
 //! One function: which form each of its cycles gets, and the insertions that make it.
 
 pub(super) mod alone;
+mod brief;
+mod copies;
 pub(super) mod exits;
 mod irreducible;
 mod nests;
@@ -111,7 +113,12 @@ pub(in crate::polls) fn poll_cycles(
     let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared, pins: None };
     let alone = if module.counts_all() { vec![None; loops.all.len()] } else { alone::left_alone(&context) };
     let repeats = module.activations.repeats(index);
-    let weights = weights::of(&context, module.polls, &alone, repeats);
+    let own = weights::statements(&context, repeats);
+    let brief = if module.counts_all() { loops.all.iter().map(|_| None).collect() } else { brief::of(&context, &alone, &own) };
+    let weights = weights::of(&context, module.polls, own, |number| match (&alone[number], &brief[number]) {
+        (Some(trips), _) => Some(*trips),
+        (None, brief) => brief.as_ref().map(|brief| brief.paid().into()),
+    });
     let poll = module.spelling.of(way.cold, way.has_products);
     let mut placer = Placer { module, context, repeats, way, poll, edits, next, polled: &mut polled, has_allowance: false };
     // What stands behind the labels of their entries comes in front of what loops put there.
@@ -123,6 +130,7 @@ pub(in crate::polls) fn poll_cycles(
     let front = placer.allowance(&alone);
     // Behind the allowance, which both ways through a nest need.
     placer.brief_nests();
+    placer.brief_loops(&brief);
     // Right in front of the user's branches.
     placer.lead_in(&joined);
     if placer.has_allowance {

@@ -12,18 +12,17 @@ const SET_UP: u32 = 8;
 /// Largest logarithm of an iteration's weight.
 const MOST_WEIGHT: u32 = 12;
 
-/// What an iteration of each loop weighs, as the logarithm of a number of statements; none where it polls. Loops inside pay for themselves, but for those
-/// that are left alone, whose trips are given. `repeats` are calls that lead to loops.
-pub(super) fn of(context: &Context<'_, '_>, polls: Polls, alone: &[Option<u64>], repeats: &[u32]) -> Vec<Option<u32>> {
+/// What an iteration of each loop weighs, as the logarithm of a number of units; none where it polls. `weights` are those of its own statements. Loops inside
+/// pay for themselves, but for those whose iterations are `paid` for by the loop around them.
+pub(super) fn of(context: &Context<'_, '_>, polls: Polls, mut weights: Vec<u32>, paid: impl Fn(usize) -> Option<u64>) -> Vec<Option<u32>> {
     let loops = &context.loops.all;
     if polls == Polls::Each {
         return vec![None; loops.len()];
     }
-    let mut weights = statements(context, repeats);
     for number in (0..loops.len()).rev() {
         let all_trips = |trips: u64| weights[number].saturating_mul(u32::try_from(trips).unwrap_or(u32::MAX));
         // One that pays for itself costs its set-up.
-        let inside = alone[number].map_or(SET_UP, all_trips);
+        let inside = paid(number).map_or(SET_UP, all_trips);
         if let Some(weight) = weights.get_mut(loops[number].outer as usize) {
             *weight = weight.saturating_add(inside);
         }

@@ -1,0 +1,73 @@
+//! Brief loops: counted loops in other loops that mostly run a few times. A strip's set-up costs more than such a loop. So it stands twice: as the user
+//! wrote it, behind a test of its trips, and in strips.
+
+use super::alone::MOST_ALONE;
+use super::copies::Copied;
+use super::{HEAVY, Placer};
+use crate::polls::emit;
+use crate::polls::find::NONE;
+use crate::polls::find::counted::{Context, Counted, Order};
+
+/// Most trips of a loop that is brief.
+const MOST_TRIPS: u32 = 16;
+
+/// A loop that stands twice.
+pub(super) struct Brief<'a> {
+    copied: Copied,
+    counted: Counted<'a>,
+    /// The trips that it may have.
+    most: u32,
+}
+
+impl Brief<'_> {
+    /// The iterations that the loop around it pays for: it may run four times as many.
+    pub(super) fn paid(&self) -> u32 {
+        self.most / 4
+    }
+}
+
+/// The loops that stand twice. `weights` are those of their own statements.
+pub(super) fn of<'a>(context: &Context<'_, 'a>, alone: &[Option<u64>], weights: &[u32]) -> Vec<Option<Brief<'a>>> {
+    let loops = &context.loops.all;
+    let mut is_innermost = vec![true; loops.len()];
+    for one in loops {
+        if let Some(outer) = is_innermost.get_mut(one.outer as usize) {
+            *outer = false;
+        }
+    }
+    let found = |number: u32| {
+        let (one, weight) = (&loops[number as usize], weights[number as usize]);
+        let most = [MOST_TRIPS, MOST_TRIPS / 2].into_iter().find(|most| u64::from(most * weight) <= 4 * MOST_ALONE)?;
+        let is_inside = one.is_natural && one.outer != NONE && is_innermost[number as usize] && alone[number as usize].is_none();
+        let (block, taken) = context.test_of(number).filter(|_| is_inside && one.statements < HEAVY)?;
+        let counted = context.counted(number, block, taken)?;
+        let is_even = counted.order != Order::NotEqual || counted.step.unsigned_abs().is_power_of_two();
+        let copied = Copied::of(context, number).filter(|copied| is_even && !leads_back(context, one.outer, copied))?;
+        Some(Brief { copied, counted, most })
+    };
+    (0..loops.len() as u32).map(found).collect()
+}
+
+/// Whether a way out of it leads to the next iteration of a loop around it: that would pass by what this one pays.
+fn leads_back(context: &Context<'_, '_>, mut outer: u32, copied: &Copied) -> bool {
+    while let Some(around) = context.loops.all.get(outer as usize) {
+        if around.latches.iter().any(|latch| copied.holds(context, *latch)) {
+            return true;
+        }
+        outer = around.outer;
+    }
+    false
+}
+
+impl<'a> Placer<'_, 'a> {
+    /// Writes these loops twice.
+    pub(super) fn brief_loops(&mut self, brief: &[Option<Brief<'a>>]) {
+        for one in brief.iter().flatten() {
+            let number = self.new_number();
+            let (at, behind) = one.copied.range(self.context.function);
+            let copy = one.copied.copy(&self.context, number);
+            emit::brief_loop(&mut self.edits.at(at), number, &one.counted, one.most, &copy);
+            emit::behind_few(&mut self.edits.at(behind), number);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Loops that stand twice: as the user wrote them, behind a test that they are brief, and with polls.
+
+use super::before_label;
+use crate::polls::emit;
+use crate::polls::find::counted::Context;
+use cuinstr_ptx::{Flow, Function, Kind, Span, tokens};
+
+/// Most statements of what is written twice.
+const MOST_COPIED: u32 = 256;
+
+/// A loop that can be written twice, with those in it.
+pub(super) struct Copied {
+    /// The loops, outer ones first.
+    pub(super) loops: Vec<u32>,
+    /// Their statements.
+    pub(super) first: u32,
+    end: u32,
+}
+
+impl Copied {
+    /// A loop whose statements stand together, and control falls into the first of them.
+    pub(super) fn of(context: &Context<'_, '_>, number: u32) -> Option<Self> {
+        let Context { function, graph, loops, .. } = *context;
+        let one = &loops.all[number as usize];
+        let last =
+            (one.header..graph.blocks.len() as u32).take(MOST_COPIED as usize).take_while(|block| loops.holds(number, *block)).last()?;
+        let blocks = one.header..=last;
+        let (first, end) = (graph.blocks[one.header as usize].first, graph.blocks[last as usize].end);
+        if end - first > MOST_COPIED {
+            return None;
+        }
+        // What leads into one of its blocks lies in it, but for the header.
+        let mut sources = blocks.clone().skip(1).flat_map(|block| graph.sources(block)).chain(one.latches.iter().copied());
+        let is_whole = sources.all(|source| blocks.contains(&source) || !loops.is_reached(source));
+        let statements = &function.statements[first as usize..end as usize];
+        let scope = statements[0].scope;
+        let is_plain = statements.iter().all(|one| one.scope == scope && matches!(one.flow, Flow::Next | Flow::Branch));
+        let text = before_label(function, first)..statements.last()?.end;
+        let (registers, variables) = (&function.registers, &function.variables);
+        let declared = registers.get(registers.partition_point(|declared| declared.at < text.start)).map(|declared| declared.at);
+        let variable = variables.get(variables.partition_point(|declared| declared.at < text.start)).map(|declared| declared.at);
+        let is_bare = ![declared, variable].into_iter().flatten().any(|at| text.contains(&at));
+        // A branch to a return asks there, which a copy of it would not.
+        let returns = blocks.clone().flat_map(|block| graph.edges(block)).any(|edge| {
+            let first = graph.blocks[edge.to as usize].first as usize;
+            edge.to != last + 1 && matches!(function.statements[first].flow, Flow::Return | Flow::End)
+        });
+        let before = one.header.checked_sub(1).filter(|before| loops.is_reached(*before))?;
+        let falls_in = graph.edges(before).any(|edge| edge.to == one.header && edge.when != Some(true));
+        // In the copy, a cycle with several ways in would have no poll, and what leads into one would not lead through its header.
+        let mut entries = loops.irreducible.iter().flat_map(|one| &one.entries);
+        let is_entered = entries.any(|entry| entry.sources.iter().chain([&entry.block]).any(|block| blocks.contains(block)));
+        let mut inside: Vec<u32> = blocks.map(|block| loops.innermost(block)).collect();
+        inside.sort_unstable();
+        inside.dedup();
+        (is_whole && is_plain && is_bare && !returns && !is_entered && falls_in).then_some(Self { loops: inside, first, end })
+    }
+
+    /// Where its text begins, and where it ends: with its last semicolon.
+    pub(super) fn range(&self, function: &Function<'_>) -> (u32, u32) {
+        (before_label(function, self.first), function.statements[self.end as usize - 1].end + 1)
+    }
+
+    /// Whether a block lies in it.
+    pub(super) fn holds(&self, context: &Context<'_, '_>, block: u32) -> bool {
+        (self.first..self.end).contains(&context.graph.blocks[block as usize].first)
+    }
+
+    /// Its text once more, with labels of its own.
+    pub(super) fn copy(&self, context: &Context<'_, '_>, number: u32) -> String {
+        let (at, behind) = self.range(context.function);
+        let text = Span { start: at, end: behind }.of(context.text);
+        let labels = context.function.labels.iter().filter(|label| (self.first..self.end).contains(&label.statement));
+        let labels: Vec<&str> = labels.map(|label| label.name).collect();
+        let mut copy = String::with_capacity(text.len() + 16 * labels.len());
+        for token in tokens(text) {
+            let word = token.span.of(text);
+            let label = if token.kind == Kind::Word { labels.iter().position(|label| *label == word) } else { None };
+            match label {
+                Some(nth) => copy.push_str(&emit::brief_label(number, nth)),
+                None => copy.push_str(word),
+            }
+        }
+        copy
+    }
+}
