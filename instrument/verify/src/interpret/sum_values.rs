@@ -53,8 +53,8 @@ impl Pass<'_, '_> {
                 value.range = both;
             }
             let terms = |form: Option<Affine>| form.map_or(usize::MAX, |form| form.parts().count());
-            // Where what it is made of says it up to a range alone, and nothing of what it is, its name says more.
-            let is_open = sum.form.is_some_and(|form| form.lo < form.hi) && value.range.is_full(width);
+            // What both are made of says them up to a range alone: then how the one follows from the other says more.
+            let is_open = [sum.form, value.form].iter().all(|form| form.is_some_and(|form| form.lo < form.hi));
             let by_name = || Affine::of(sum.name).filter(|_| is_open);
             let form = by_name().or_else(|| sum.affine(width)).zip(Affine::constant(derived.offset, width));
             let form = form.and_then(|(form, offset)| offset.plus(form, i64::from(derived.sign)));
