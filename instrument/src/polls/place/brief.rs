@@ -37,26 +37,25 @@ pub(super) fn of<'a>(context: &Context<'_, 'a>, alone: &[Option<u64>], weights: 
     }
     let found = |number: u32| {
         let (one, weight) = (&loops[number as usize], weights[number as usize]);
-        let most = [MOST_TRIPS, MOST_TRIPS / 2].into_iter().find(|most| u64::from(most * weight) <= 4 * MOST_ALONE)?;
+        let most = [MOST_TRIPS, MOST_TRIPS / 2].into_iter().find(|most| u64::from(*most) * u64::from(weight) <= 4 * MOST_ALONE)?;
         let is_inside = one.is_natural && one.outer != NONE && is_innermost[number as usize] && alone[number as usize].is_none();
         let (block, taken) = context.test_of(number).filter(|_| is_inside && one.statements < HEAVY)?;
         let counted = context.counted(number, block, taken)?;
         let is_even = counted.order != Order::NotEqual || counted.step.unsigned_abs().is_power_of_two();
-        let copied = Copied::of(context, number).filter(|copied| is_even && !leads_back(context, one.outer, copied))?;
+        let copied = Copied::of(context, number).filter(|copied| is_even && !leads_back(context, number, copied))?;
         Some(Brief { copied, counted, most })
     };
     (0..loops.len() as u32).map(found).collect()
 }
 
 /// Whether a way out of it leads to the next iteration of a loop around it: that would pass by what this one pays.
-fn leads_back(context: &Context<'_, '_>, mut outer: u32, copied: &Copied) -> bool {
-    while let Some(around) = context.loops.all.get(outer as usize) {
-        if around.latches.iter().any(|latch| copied.holds(context, *latch)) {
-            return true;
-        }
-        outer = around.outer;
-    }
-    false
+fn leads_back(context: &Context<'_, '_>, number: u32, copied: &Copied) -> bool {
+    let Context { graph, loops, .. } = context;
+    let mut ways_out = copied.blocks.clone().flat_map(|block| graph.edges(block)).filter(|edge| !copied.blocks.contains(&edge.to));
+    ways_out.any(|edge| {
+        let around = loops.innermost(edge.to);
+        loops.all.get(around as usize).is_some_and(|one| one.header == edge.to) && loops.holds(around, loops.all[number as usize].header)
+    })
 }
 
 impl<'a> Placer<'_, 'a> {

@@ -4,6 +4,7 @@ use super::before_label;
 use crate::polls::emit;
 use crate::polls::find::counted::Context;
 use cuinstr_ptx::{Flow, Function, Kind, Span, tokens};
+use std::ops::Range;
 
 /// Most statements of what is written twice.
 const MOST_COPIED: u32 = 256;
@@ -12,6 +13,8 @@ const MOST_COPIED: u32 = 256;
 pub(super) struct Copied {
     /// The loops, outer ones first.
     pub(super) loops: Vec<u32>,
+    /// Their blocks.
+    pub(super) blocks: Range<u32>,
     /// Their statements.
     pub(super) first: u32,
     end: u32,
@@ -24,7 +27,7 @@ impl Copied {
         let one = &loops.all[number as usize];
         let last =
             (one.header..graph.blocks.len() as u32).take(MOST_COPIED as usize).take_while(|block| loops.holds(number, *block)).last()?;
-        let blocks = one.header..=last;
+        let blocks = one.header..last + 1;
         let (first, end) = (graph.blocks[one.header as usize].first, graph.blocks[last as usize].end);
         if end - first > MOST_COPIED {
             return None;
@@ -50,20 +53,15 @@ impl Copied {
         // In the copy, a cycle with several ways in would have no poll, and what leads into one would not lead through its header.
         let mut entries = loops.irreducible.iter().flat_map(|one| &one.entries);
         let is_entered = entries.any(|entry| entry.sources.iter().chain([&entry.block]).any(|block| blocks.contains(block)));
-        let mut inside: Vec<u32> = blocks.map(|block| loops.innermost(block)).collect();
+        let mut inside: Vec<u32> = blocks.clone().map(|block| loops.innermost(block)).collect();
         inside.sort_unstable();
         inside.dedup();
-        (is_whole && is_plain && is_bare && !returns && !is_entered && falls_in).then_some(Self { loops: inside, first, end })
+        (is_whole && is_plain && is_bare && !returns && !is_entered && falls_in).then_some(Self { loops: inside, blocks, first, end })
     }
 
     /// Where its text begins, and where it ends: with its last semicolon.
     pub(super) fn range(&self, function: &Function<'_>) -> (u32, u32) {
         (before_label(function, self.first), function.statements[self.end as usize - 1].end + 1)
-    }
-
-    /// Whether a block lies in it.
-    pub(super) fn holds(&self, context: &Context<'_, '_>, block: u32) -> bool {
-        (self.first..self.end).contains(&context.graph.blocks[block as usize].first)
     }
 
     /// Its text once more, with labels of its own.
