@@ -40,7 +40,7 @@ impl<'a> Pass<'a> {
     /// A pass over a module that is taken.
     pub(super) fn new(text: &'a str, module: Module<'a>, options: &'a Options, hash: u64) -> Self {
         let mut edits = Edits::default();
-        let spelling = Spelling::new(&mut edits, options.poll_gap, options.limits, Instructions::of(&module), module.version);
+        let spelling = Spelling::new(&mut edits, options, Instructions::of(&module), module.version);
         Self {
             text,
             lines: LineIndex::new(text.as_bytes()),

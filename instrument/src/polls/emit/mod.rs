@@ -19,7 +19,7 @@ pub(super) mod old;
 use super::accept::Instructions;
 use super::find::counted::{Counted, Order};
 use crate::common::poll_interval::PollInterval;
-use crate::options::{Limits, PollGap};
+use crate::options::{Limits, Options, PollGap};
 use edits::{Common, Edits, Insertion};
 use ends::{FIRST_BLOCKS, RETURNS, block_number};
 use limits::Lines;
@@ -81,8 +81,8 @@ struct Polls {
 /// How polls are spelled in a module.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::polls) struct Spelling {
-    /// The time between two polls that the allowance follows.
-    pub(in crate::polls) gap: PollGap,
+    /// The first allowance, as the logarithm of units.
+    first: u32,
     /// Limits that are compiled in.
     pub(in crate::polls) limits: Limits,
     call: Polls,
@@ -108,9 +108,11 @@ const WAIT: &str = "\twgmma.wait_group.sync.aligned 0;\n";
 
 impl Spelling {
     /// For a module of a PTX version that has these instructions.
-    pub(in crate::polls) fn new(edits: &mut Edits, gap: PollGap, limits: Limits, has: Instructions, version: Option<&str>) -> Self {
+    pub(in crate::polls) fn new(edits: &mut Edits, options: &Options, has: Instructions, version: Option<&str>) -> Self {
+        let (gap, limits) = (options.poll_gap, options.limits);
+        let first = first_pace(gap, options.begin_by_polls);
         let lines = Lines::new(limits);
-        let renew = renew(gap, &lines, limits, has.has_redux);
+        let renew = renew((gap, first), &lines, limits, has.has_redux);
         let (parameter, passed, third, cycles) = if lines.has_cycles {
             (
                 "\t.param .b64 __cuinstr_cycles;\n",
@@ -138,7 +140,7 @@ impl Spelling {
             "$__cuinstr_leaves:\n\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, %__cuinstr_site;\n\tmov.b32 why, %__cuinstr_why;\n{copied}{}\t}}\n",
             stop(lines.has_cycles)
         ));
-        Self { gap, limits, call, inline, behind_products, returns: RETURNS.map(|text| edits.keep(text.to_owned())) }
+        Self { first, limits, call, inline, behind_products, returns: RETURNS.map(|text| edits.keep(text.to_owned())) }
     }
 
     /// The polls of a function, which may have products of a warp group under way.
@@ -208,9 +210,15 @@ fn poll(has: Instructions, lines: &Lines, due: &str, renew: &str, stops: &str) -
     format!("{declared}{}{poll}{stops}", lines.declared)
 }
 
+/// The first allowance, as the logarithm of units. A host that knows when its launches begin has long deadlines, and any kernels: twice as many spare
+/// most short ones their polls.
+fn first_pace(gap: PollGap, begin_by_polls: bool) -> u32 {
+    (PollInterval::of(gap).first + u32::from(begin_by_polls)).min(MOST_INTERVAL)
+}
+
 /// What gives a new allowance.
-fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String {
-    let first = first_pace(gap).to_string();
+fn renew((gap, first): (PollGap, u32), lines: &Lines, limits: Limits, has_redux: bool) -> String {
+    let first = first.to_string();
     let gap = PollInterval::of(gap).gap;
     let renew =
         RENEW.replace("@FIRST@", &first).replace("@LONGEST@", &(64 * gap).to_string()).replace("@SCALE@", &(0x10_0000 / gap).to_string());
@@ -218,11 +226,6 @@ fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String
     let renew = renew.replace("@UNARMED@", if limits.any() { "" } else { UNARMED });
     let renew = renew.replace("@TANK@", &lines.tank).replace("@DRAW@", &lines.draw);
     renew.replace("@MOST_INTERVAL@", &MOST_INTERVAL.to_string()).replace("@MOST@", &(1 << MOST_INTERVAL).to_string())
-}
-
-/// The first allowance, as the logarithm of units: twice what the source pass gives, since a short kernel then has no poll.
-fn first_pace(gap: PollGap) -> u32 {
-    (PollInterval::of(gap).first + 1).min(MOST_INTERVAL)
 }
 
 /// A launch that no host armed polls as seldom as may be, unless a limit is compiled in.
@@ -238,7 +241,7 @@ pub(in crate::polls) struct Allowance {
 
 /// A function's allowance. A kernel has the `site` at which later blocks of a launch that is being stopped leave.
 pub(in crate::polls) fn allowance(spelling: Spelling, site: Option<u64>, is_flat: bool) -> Allowance {
-    let first = 1_u32 << first_pace(spelling.gap);
+    let first = 1_u32 << spelling.first;
     let mut front = "\n\t.reg .pred %__cuinstr_paced;\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;".to_owned();
     // The first poll finds no pace. To store one here for it would cost kernels that never poll what their own stores do: 128 bytes a warp.
     let mut settles = format!("\n\tmov.b32 %__cuinstr_left, {first};\n\tsetp.ne.u32 %__cuinstr_paced, %__cuinstr_left, %__cuinstr_left;");
