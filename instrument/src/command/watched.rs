@@ -51,6 +51,11 @@ impl Watched {
         all().into_iter().find(|watched| watched.process == process)
     }
 
+    /// Whether a process has this number. One that begins has a socket for a moment at which it does not listen yet.
+    fn is_there(&self) -> bool {
+        fs::exists(format!("/proc/{}", self.process)).unwrap_or(true)
+    }
+
     /// Asks it, by each of its sockets. What a process has left behind that is gone is removed.
     fn ask<T: DeserializeOwned>(&self, request: &str) -> io::Result<Vec<T>> {
         let mut answers = Vec::new();
@@ -62,7 +67,9 @@ impl Watched {
                     lives = true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    let _ = fs::remove_file(socket);
+                    if !self.is_there() {
+                        let _ = fs::remove_file(socket);
+                    }
                     gone = Some(error);
                 }
                 // The process has come to its end since another part of it answered.
@@ -70,7 +77,7 @@ impl Watched {
                 Err(error) => return Err(error),
             }
         }
-        if !lives {
+        if !lives && !self.is_there() {
             self.sockets.first().and_then(|socket| socket.parent()).into_iter().for_each(|folder| remove_words(folder, self.process));
         }
         match gone {

@@ -14,6 +14,7 @@ mod fuel;
 mod lookups;
 mod pauses;
 mod random;
+mod sockets;
 mod tools;
 
 const PROGRAM: &str = include_str!("run/program.c");
