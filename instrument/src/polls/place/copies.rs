@@ -68,8 +68,9 @@ impl Copied {
     pub(super) fn copy(&self, context: &Context<'_, '_>, number: u32) -> String {
         let (at, behind) = self.range(context.function);
         let text = Span { start: at, end: behind }.of(context.text);
-        let labels = context.function.labels.iter().filter(|label| (self.first..self.end).contains(&label.statement));
-        let labels: Vec<&str> = labels.map(|label| label.name).collect();
+        let labels = &context.function.labels;
+        let [from, to] = [self.first, self.end].map(|statement| labels.partition_point(|label| label.statement < statement));
+        let labels: Vec<&str> = labels[from..to].iter().map(|label| label.name).collect();
         let mut copy = String::with_capacity(text.len() + 16 * labels.len());
         for token in tokens(text) {
             let word = token.span.of(text);
