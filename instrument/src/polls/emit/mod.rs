@@ -127,8 +127,13 @@ impl Spelling {
         let behind =
             |waits| format!(";\n\tmov.b32 %__cuinstr_why, launch;\n{waits}\tbra.uni $__cuinstr_leaves;\n$__cuinstr_stays:\n\t}}\n");
         let mut keep = |text: &str| edits.keep(old::spell(version, text.to_owned()));
-        let (entry, each) = (Lines { own: String::new(), ..Lines::new(limits) }, keep(&poll(has, &lines, &lines.due_each, "", front)));
-        let (entry, renewing) = (keep(&poll(has, &entry, lines.no_cycles, "", front)), keep(&poll(has, &lines, &lines.due, &renew, front)));
+        let late = "setp.gt.u64 late, begin, limit";
+        let (entry, each) =
+            (Lines { own: String::new(), ..Lines::new(limits) }, keep(&poll(has, &lines, (late, &lines.due_each), "", front)));
+        let entry = keep(&poll(has, &entry, (late, lines.no_cycles), "", front));
+        // Where no kernel notes its begin, a thread's first poll does not ask how late it is: a short launch would wait there for that.
+        let late = if options.begin_by_polls { "setp.gt.and.u64 late, begin, limit, %__cuinstr_paced" } else { late };
+        let renewing = keep(&poll(has, &lines, (late, &lines.due), &renew, front));
         let (behind, behind_products) = (keep(&behind("")), keep(&behind(WAIT)));
         let mut polls = |stops: &str| Polls { entry, each, renewing, behind, stops: keep(stops) };
         let call = polls(&format!(
@@ -195,17 +200,19 @@ impl Poll {
 /// others. So the rest of the kernel runs once for each group of them (`hash_probe` 1.12). And what threads of a warp write for each other without a
 /// barrier is not there yet (`romberg` of `HeCBench`). A weak load has no YIELD. A fence keeps ptxas from using what was loaded before, and the hint
 /// keeps the flag out of the first cache. The launch's begin may be in there: a fence of the device empties it.
-fn poll(has: Instructions, lines: &Lines, due: &str, renew: &str, stops: &str) -> String {
+fn poll(has: Instructions, lines: &Lines, (late, due): (&str, &str), renew: &str, stops: &str) -> String {
     let declared = "{\n\t.reg .pred asked, late;\n\t.reg .b32 flag, launch;\n\t.reg .b64 where, now, begin, limit;\n";
     let [fence, fresh, fence_again, again] = if has.has_no_allocate {
         ["\tfence.acq_rel.cta;\n", "global.L1::no_allocate", "\tfence.acq_rel.gpu;\n", "global"]
     } else {
         ["", "relaxed.sys.global", "", "relaxed.gpu.global"]
     };
-    // A thread's first poll does not ask how late it is: a launch that is short would wait there for its begin to be noted.
-    let late = if renew.is_empty() { "setp.gt.u64 late, begin, limit" } else { "setp.gt.and.u64 late, begin, limit, %__cuinstr_paced" };
-    let poll = POLL.replace("@LATE@", late);
-    let poll = poll.replace("@FENCE@", fence).replace("@FRESH@", fresh).replace("@FENCE_AGAIN@", fence_again).replace("@AGAIN@", again);
+    let poll = POLL
+        .replace("@LATE@", late)
+        .replace("@FENCE@", fence)
+        .replace("@FRESH@", fresh)
+        .replace("@FENCE_AGAIN@", fence_again)
+        .replace("@AGAIN@", again);
     let poll = poll.replace("@DUE@", due).replace("@RENEW@", renew).replace("@OWN@", &lines.own);
     format!("{declared}{}{poll}{stops}", lines.declared)
 }
