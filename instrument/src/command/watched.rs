@@ -51,7 +51,7 @@ impl Watched {
         all().into_iter().find(|watched| watched.process == process)
     }
 
-    /// Whether a process has this number. One that begins has a socket for a moment at which it does not listen yet.
+    /// Whether a process has this number. One that begins has a socket before it listens.
     fn is_there(&self) -> bool {
         fs::exists(format!("/proc/{}", self.process)).unwrap_or(true)
     }

@@ -440,7 +440,7 @@ pub(in crate::polls) fn brief(out: &mut Insertion<'_>, number: u32, kept: &[&str
 pub(in crate::polls) fn brief_loop(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, most: u32, copy: &str) {
     let Counted { variable, bound, step, order, is_signed, width, .. } = loop_;
     let (x, sign, size) = ("%__cuinstr_x", if *is_signed { 's' } else { 'u' }, step.unsigned_abs());
-    // Where the variable comes to the bound itself, what is left behind the first trip counts. A loop that begins at its bound may go round.
+    // Where the variable meets the bound itself, the first trip is taken off the distance: a loop that begins at its bound may wrap.
     let meets = *order == Order::NotEqual || matches!(order, Order::Less | Order::Greater) && size == 1;
     let less = if meets { *step } else { 0 };
     let constant = bound.parse::<i64>().ok();
@@ -456,7 +456,7 @@ pub(in crate::polls) fn brief_loop(out: &mut Insertion<'_>, number: u32, loop_: 
     // Beyond the bound the distance is large.
     let most = u64::from(most) - u64::from(meets || matches!(order, Order::LessEqual | Order::GreaterEqual));
     long(out, &format!("setp.gt.u{width} %__cuinstr_q, {x}, {}", most * size));
-    // What steps over the bound must not go round to where the loop goes on.
+    // A step over the bound must not wrap to the loop's other side.
     let (first, last) = if *is_signed { (-1_i128 << (width - 1), (1 << (width - 1)) - 1) } else { (0, (1_i128 << width) - 1) };
     match order {
         Order::NotEqual if size > 1 => {

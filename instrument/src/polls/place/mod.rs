@@ -115,12 +115,12 @@ pub(in crate::polls) fn poll_cycles(
     let repeats = module.activations.repeats(index);
     let own = weights::statements(&context, repeats);
     let brief = if module.counts_all() { loops.all.iter().map(|_| None).collect() } else { brief::of(&context, &alone, &own) };
-    let weights = weights::of(&context, module.polls, own, |number| match (&alone[number], &brief[number]) {
+    let weights = weights::of(&context, module.polls, own.clone(), |number| match (&alone[number], &brief[number]) {
         (Some(trips), _) => Some(*trips),
         (None, brief) => brief.as_ref().map(|brief| brief.paid().into()),
     });
     let poll = module.spelling.of(way.cold, way.has_products);
-    let mut placer = Placer { module, context, repeats, way, poll, edits, next, polled: &mut polled, has_allowance: false };
+    let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false };
     // What stands behind the labels of their entries comes in front of what loops put there.
     let (joined, has_poll) = placer.join(&weights);
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
@@ -129,7 +129,7 @@ pub(in crate::polls) fn poll_cycles(
     }
     let front = placer.allowance(&alone);
     // Behind the allowance, which both ways through a nest need.
-    placer.brief_nests();
+    placer.brief_nests(&own);
     placer.brief_loops(&brief);
     // Right in front of the user's branches.
     placer.lead_in(&joined);
@@ -204,8 +204,6 @@ enum End<'j> {
 struct Placer<'p, 'a> {
     module: &'p Module<'a>,
     context: Context<'p, 'a>,
-    /// Calls that lead to loops, as [`Activations::repeats`] gives them.
-    repeats: &'p [u32],
     way: Way,
     poll: Poll,
     edits: &'p mut Edits,

@@ -3,7 +3,7 @@
 //! polls.
 
 use super::copies::Copied;
-use super::{Placer, alone::MOST_ALONE, weights};
+use super::{Placer, alone::MOST_ALONE};
 use crate::polls::emit;
 use crate::polls::find::NONE;
 use crate::polls::find::bounded::Pins;
@@ -17,8 +17,8 @@ const MOST_BRIEF: u64 = 4 * MOST_ALONE;
 const REACHES: [i64; 9] = [32, 16, 8, 7, 6, 5, 4, 3, 2];
 
 impl<'a> Placer<'_, 'a> {
-    /// Writes those nests twice that are in no other loop.
-    pub(super) fn brief_nests(&mut self) {
+    /// Writes those nests twice that are in no other loop. `weights` are those of the loops' own statements.
+    pub(super) fn brief_nests(&mut self, weights: &[u32]) {
         if self.module.counts_all() {
             return;
         }
@@ -27,9 +27,8 @@ impl<'a> Placer<'_, 'a> {
             loops.iter().map(|one| one.outer).filter(|outer| *outer != NONE && loops[*outer as usize].outer == NONE).collect();
         nests.sort_unstable();
         nests.dedup();
-        let (mut weights, mut trips) = (None, vec![None; loops.len()]);
+        let mut trips = vec![None; loops.len()];
         for nest in nests.into_iter().filter_map(|outer| Copied::of(&self.context, outer)).collect::<Vec<_>>() {
-            let weights = weights.get_or_insert_with(|| weights::statements(&self.context, self.repeats));
             if let Some(pins) = REACHES.into_iter().find_map(|most| self.pins(&nest, most, weights, &mut trips)) {
                 self.brief(&nest, &pins);
             }

@@ -1,10 +1,10 @@
-//! Sockets that nobody listens at.
+//! Sockets without a listener.
 
 use crate::project::{BINARY, Project, text};
 use std::fs;
 use std::os::unix::net::UnixListener;
 
-/// A process has a socket for a moment at which it does not listen yet. Where `ps` removed it then, nobody saw that process any more.
+/// A process that begins has a socket before it listens. If `ps` removes it then, no command finds the process any more.
 #[test]
 fn a_socket_goes_with_its_process_and_not_before() {
     let project = Project::new(&[]);
