@@ -21,6 +21,7 @@ mod audit;
 mod batch;
 mod checkpoint;
 mod cli;
+mod cores;
 mod doctor;
 mod exceptions;
 mod explain;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -36,6 +37,10 @@ def with_clang(source: pathlib.Path, out: pathlib.Path) -> None:
             (pathlib.Path(folder) / name).touch()
         options = ["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", f"--cuda-path={toolkit()}", "-Wno-unknown-cuda-version", "-std=c++17", "-O3"]
         call(program, *options, "-idirafter", folder, "-S", str(source), "-o", str(out))
+    # Up to some version its header hands mask and value on the wrong way round (llvm/llvm-project issue 131415), and kernels end with error 715.
+    header = pathlib.Path(call(program, "--print-resource-dir").strip()) / "include/__clang_cuda_intrinsics.h"
+    if "__nvvm_redux_sync_add(__mask, __value)" in header.read_text():
+        out.write_text(re.sub(r"(redux\.sync\.\S+ %r\d+, )(%r\d+), (%r\d+);", r"\1\3, \2;", out.read_text()))
 
 
 @functools.cache

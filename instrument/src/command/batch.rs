@@ -6,7 +6,7 @@ use super::moved::Moved;
 use super::report::{Style, status_of, to_stderr, warn_of_variables};
 use super::status::Status;
 use super::summary::Tally;
-use super::{listing, output};
+use super::{cores, listing, output};
 use anyhow::Context;
 use clap::error::ErrorKind;
 use cuinstr::diagnostic::{Code, Diagnostic};
@@ -14,7 +14,6 @@ use cuinstr::project::config::{self, BadConfig, Config, Used};
 use cuinstr::project::input::Input;
 use cuinstr::site::Site;
 use indicatif::{ProgressBar, ProgressStyle};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io::IsTerminal;
@@ -298,12 +297,10 @@ fn progress_bar(args: &RewriteArgs, jobs: usize) -> ProgressBar {
 /// Runs the work for 0, 1, 2, … on all cores and takes the results in that order.
 fn in_order(count: usize, work: &(impl Fn(usize) -> Done + Sync), mut take: impl FnMut(usize, Done)) {
     let (sender, receiver) = mpsc::channel();
+    // The receiver lives until all is taken, so sending does not fail.
+    let all = move || cores::each(count, &|index| drop(sender.send((index, work(index)))));
     std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let indices = (0..count).collect::<Vec<_>>();
-            // The receiver lives until all is taken, so sending does not fail.
-            indices.par_iter().for_each_with(sender, |sender, &index| drop(sender.send((index, work(index)))));
-        });
+        let started = std::thread::Builder::new().spawn_scoped(scope, all);
         let mut waiting = BTreeMap::new();
         let mut next = 0;
         for (index, done) in receiver {
@@ -312,6 +309,10 @@ fn in_order(count: usize, work: &(impl Fn(usize) -> Done + Sync), mut take: impl
                 take(next, done);
                 next += 1;
             }
+        }
+        // Where no thread can be started, this one does it.
+        if started.is_err() {
+            (0..count).for_each(|index| take(index, work(index)));
         }
     });
 }

@@ -20,7 +20,7 @@ impl Progress {
             return Self { running: None };
         }
         let (sender, receiver) = channel::<String>();
-        let thread = std::thread::spawn(move || {
+        let tell = move || {
             let begin = Instant::now();
             let mut what = String::new();
             let (mut said, mut next) = (false, QUIET);
@@ -37,8 +37,9 @@ impl Progress {
             if said {
                 let _ = write!(stderr(), "\r\x1b[K");
             }
-        });
-        Self { running: Some((sender, thread)) }
+        };
+        // Where no thread can be started, the work goes on without a word.
+        Self { running: std::thread::Builder::new().spawn(tell).ok().map(|thread| (sender, thread)) }
     }
 
     /// What is being done now.

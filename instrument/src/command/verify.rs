@@ -2,11 +2,11 @@
 
 use super::cli::{VerifyArgs, VerifyFormat};
 use super::exceptions::Exceptions;
-use super::output;
 use super::progress::Progress;
 use super::report::{Style, is_wanted, status_of};
 use super::sarif;
 use super::status::Status;
+use super::{cores, output};
 use anyhow::Context;
 use cuinstr::diagnostic::{Code, Diagnostic};
 use cuinstr::project::input::Input;
@@ -14,7 +14,6 @@ use cuinstr::render::{self, Source, one_line};
 use cuinstr_image::{Content, Kernel, Kind};
 use cuinstr_verify::report::{Loop, Place, Report, UnknownCall, Verdict};
 use cuinstr_verify::{Program, verify_ptx_on};
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -203,7 +202,7 @@ impl Printer<'_> {
 
     /// One PTX text.
     fn module(&mut self, name: &str, text: &str, unit: &mut Unit) {
-        let report = verify_ptx_on(text, &|count, work| (0..count).into_par_iter().for_each(work));
+        let report = verify_ptx_on(text, &cores::each);
         unit.kernels += report.kernels.len();
         unit.program.add(&report);
         if self.args.format == VerifyFormat::Json {

@@ -109,6 +109,33 @@ fn a_full_disk_is_an_io_error_and_leaves_nothing_half_written() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn where_few_threads_can_be_started_fewer_do_the_work() {
+    let project = Project::new(&[("k.cu", SPIN), ("l.cu", SPIN), ("k.ptx", &long_ptx())]);
+    // A thread takes address space: of 500 not one fits into the least of these.
+    for kilobytes in [1_000_000, 400_000, 100_000] {
+        let limited = format!("export RAYON_NUM_THREADS=500; ulimit -v {kilobytes}; exec \"$1\"");
+        let verified = project.shell(&format!("{limited} verify k.ptx")).exits(0);
+        assert!(verified.stdout.contains("800 kernels, 800 loops"), "{kilobytes}: {verified:?}");
+        project.shell(&format!("{limited} k.cu l.cu -o out")).exits(0);
+        assert_eq!(project.names("out"), ["k.cu", "l.cu"], "{kilobytes}");
+    }
+}
+
+/// Kernels with a loop each, in more text than one thread takes.
+#[cfg(target_os = "linux")]
+fn long_ptx() -> String {
+    let kernel = |number: usize| {
+        format!(
+            ".visible .entry k{number}() {{\n.reg .b32 %n;\n.reg .pred %p;\nmov.u32 %n, 9;\n$L{number}:\nadd.u32 %n, %n, -1;\n\
+             setp.ne.u32 %p, %n, 0;\n@%p bra $L{number};\n{}ret;\n}}\n",
+            "// what makes it long\n".repeat(20),
+        )
+    };
+    ".version 8.0\n.target sm_90\n.address_size 64\n".to_owned() + &(0..800).map(kernel).collect::<String>()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_process_that_is_killed_within_a_write_leaves_no_file() {
     let project = Project::new(&[("k.cu", SPIN), ("out.cu", "old")]);
     for output in ["out.cu", "fresh.cu"] {
