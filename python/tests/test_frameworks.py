@@ -9,6 +9,7 @@ import tempfile
 import unittest
 import warnings
 from typing import Any
+from unittest import mock
 
 # Triton links its launcher with the driver's library, and looks for the library there.
 os.environ.setdefault("TRITON_LIBCUDA_PATH", os.environ.get("LD_LIBRARY_PATH", "").partition(":")[0])
@@ -209,11 +210,41 @@ class WithNumba(unittest.TestCase):
             if is_optimised:
                 library.get_lto_ptx = lambda cc=None: ptx
             codegen.driver._Linker = Linker
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), mock.patch.object(codegen.driver, "ObjectCode", None, create=True):
                 warnings.simplefilter("error")
                 self.assertEqual(library.get_cubin((9, 0)), b"made")
         self.assertEqual(["cuinstr_control_v1" in text for text in given], [True, True])
+
+        # What was optimised as a whole, the driver compiles as a whole, where it knows that version of PTX.
+        class Driver:
+            def __init__(self, version: int) -> None:
+                self.version = version
+
+            def cuDriverGetVersion(self, to: Any) -> int:
+                to._obj.value = self.version
+                return 0
+
+        class ObjectCode:
+            @staticmethod
+            def from_ptx(text: bytes, name: str = "") -> bytes:
+                return b"PTX: " + text
+
+        for version, written, is_taken in [(13010, "9.1", True), (13000, "9.1", False), (12080, "8.7", True), (12080, "8.8", False), (12080, "7.0", True)]:
+            given.clear()
+            library._cubin_cache = {}
+            library.get_lto_ptx = lambda cc=None, written=written: ptx.replace("7.0", written)
+            known = mock.patch.multiple(codegen.driver, create=True, ObjectCode=ObjectCode, _Linker=Linker)
+            with known, mock.patch("ctypes.CDLL", lambda name, version=version: Driver(version)):
+                made = library.get_cubin((9, 0))
+            self.assertEqual((made.startswith(b"PTX: "), len(given)), (is_taken, int(not is_taken)), f"{version} {written}")
         self.assertTrue(hasattr(dispatcher._Kernel.launch, "__wrapped__"))
+
+    def test_a_kernel_belongs_to_what_compiled_it_or_took_it_from_the_cache(self) -> None:
+        belongs = cuinstr.numba._belongs
+        fresh, cached = mock.Mock(py_func=has), mock.Mock(spec=[])
+        owner, other = mock.Mock(py_func=has, overloads={(): cached}), mock.Mock(py_func=len, overloads={})
+        self.assertEqual([belongs(owner, kernel) for kernel in (fresh, cached, owner)], [True, True, True])
+        self.assertEqual([belongs(other, kernel) for kernel in (fresh, cached)], [False, False])
 
 
 if __name__ == "__main__":
