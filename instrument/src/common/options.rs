@@ -234,7 +234,7 @@ pub struct Options {
     /// Whether blocks can decline to run, so that a host may pause a launch and have it continue.
     pub pausable: bool,
     /// Whether PTX notes a launch's begin by polls alone, and not where its kernel begins: for a host that knows when its launches begin. A guard needs
-    /// the note. A kernel of a few microseconds is slower for it. The first allowance is twice as large, too.
+    /// the note. A kernel of a few microseconds is slower for it.
     pub begin_by_polls: bool,
     /// Macros that mark device functions, beside those the file defines and the known families.
     pub device_macros: Vec<DeviceMacro>,

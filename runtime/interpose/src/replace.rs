@@ -3,7 +3,7 @@
 use crate::cache::Place;
 use crate::image::Image;
 use crate::{choice, compilers, driver, session, sites};
-use cuinstr::options::{Limits, Options};
+use cuinstr::options::{Limits, Options, PollGap};
 use cuinstr_abi::sites::SiteMap;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -93,6 +93,11 @@ fn polled(text: &[u8], name: Option<String>) -> Replaced {
     done().entry(key).or_insert(made).clone()
 }
 
+/// 200 us: what asks for a stop takes some milliseconds to come here. Threads that run for less have no poll, which is most of what polls cost.
+fn poll_gap() -> PollGap {
+    PollGap::from_nanoseconds(200_000).unwrap_or_default()
+}
+
 fn make(text: &[u8], name: Option<String>) -> Replaced {
     if let Some(known) = known_sites(text) {
         return Err(known.to_owned());
@@ -104,7 +109,7 @@ fn make(text: &[u8], name: Option<String>) -> Replaced {
     // How much fuel there is the host says at each launch, so the text is the same for any.
     let limits = Limits { fuel: has_fuel().then_some(Limits::MAX_FUEL), ..Limits::default() };
     // The stream's own writes say when a launch begins.
-    let options = Options { path, limits, pausable: is_pausable(), begin_by_polls: true, ..Options::default() };
+    let options = Options { path, limits, pausable: is_pausable(), begin_by_polls: true, poll_gap: poll_gap(), ..Options::default() };
     let cached = Place::of(text, &options);
     if let Some((output, map, no_fuel)) = cached.as_ref().and_then(Place::get) {
         return Ok(kept(output, &map, no_fuel));

@@ -110,7 +110,7 @@ impl Spelling {
     /// For a module of a PTX version that has these instructions.
     pub(in crate::polls) fn new(edits: &mut Edits, options: &Options, has: Instructions, version: Option<&str>) -> Self {
         let (gap, limits) = (options.poll_gap, options.limits);
-        let first = first_pace(gap, options.begin_by_polls);
+        let first = first_pace(gap);
         let lines = Lines::new(limits);
         let renew = renew((gap, first), &lines, limits, has.has_redux);
         let (parameter, passed, third, cycles) = if lines.has_cycles {
@@ -217,10 +217,9 @@ fn poll(has: Instructions, lines: &Lines, (late, due): (&str, &str), renew: &str
     format!("{declared}{}{poll}{stops}", lines.declared)
 }
 
-/// The first allowance, as the logarithm of units. A host that knows when its launches begin has long deadlines, and any kernels: twice as many spare
-/// most short ones their polls.
-fn first_pace(gap: PollGap, begin_by_polls: bool) -> u32 {
-    (PollInterval::of(gap).first + u32::from(begin_by_polls)).min(MOST_INTERVAL)
+/// The first allowance, as the logarithm of units.
+fn first_pace(gap: PollGap) -> u32 {
+    PollInterval::of(gap).first.min(MOST_INTERVAL)
 }
 
 /// What gives a new allowance.
