@@ -1,5 +1,6 @@
 //! What an iteration of each loop weighs.
 
+use super::HEAVY;
 use crate::options::Polls;
 use crate::polls::find::counted::Context;
 
@@ -42,7 +43,8 @@ pub(super) fn statements(context: &Context<'_, '_>, repeats: &[u32]) -> Vec<u32>
             for statement in block.first..block.end {
                 let opcode = context.code.opcode(statement);
                 let waits = opcode.starts_with("ld") && context.is_loaded(inner, statement, &mut work);
-                *weight = weight.saturating_add(weight_of(opcode)).saturating_add(if waits { DEPENDENT } else { 0 });
+                let more = weight_of(opcode, context.code.operands(statement).len(), context.loops.all[inner as usize].statements);
+                *weight = weight.saturating_add(more).saturating_add(if waits { DEPENDENT } else { 0 });
             }
         }
     }
@@ -65,12 +67,18 @@ const DEPENDENT: u32 = 112;
 /// The weight of an instruction that waits.
 const WAIT: u32 = 1 << 20;
 
-/// What an instruction weighs beyond one.
-fn weight_of(opcode: &str) -> u32 {
+/// The weight of a wait that gives up by itself some microseconds later, in a loop that does more than to wait. Warps that feed each other wait so in each
+/// iteration, and mostly not for long.
+const TRY: u32 = 480;
+
+/// What an instruction with so many operands weighs beyond one, in a loop of so many statements.
+fn weight_of(opcode: &str, operands: usize, around: u32) -> u32 {
     let head = opcode.bytes().position(|byte| byte == b'.').map_or(opcode, |at| &opcode[..at]);
     let has = |parts: &[&str]| opcode.as_bytes().split(|byte| *byte == b'.').any(|part| parts.iter().any(|other| other.as_bytes() == part));
     match head {
         "nanosleep" => WAIT,
+        // The fourth operand says how long it waits: CUTLASS has ten milliseconds.
+        "mbarrier" if has(&["try_wait"]) && operands < 4 && around >= HEAVY => TRY,
         "mbarrier" if has(&["try_wait", "test_wait"]) => WAIT,
         "ld" | "st" if has(&["param", "shared", "const", "local"]) => 0,
         "ld" | "st" | "ldu" => 15,
@@ -86,14 +94,18 @@ mod tests {
 
     #[test]
     fn an_instruction_weighs_what_it_may_wait_for() {
-        for (weight, opcodes) in [
-            (WAIT, ["nanosleep.u32", "mbarrier.try_wait.b64", "mbarrier.test_wait.b64"]),
-            (15, ["ld.global.u32", "st.u32", "atom.shared.add.u32"]),
-            (15, ["bar.sync", "call.uni", "membar.gl"]),
-            (0, ["ld.param.u64", "ld.volatile.shared.u32", "st.local.u32"]),
-            (0, ["add.s32", "mbarrier.arrive.b64", "exit"]),
+        let tries = ["mbarrier.try_wait.b64", "mbarrier.try_wait.parity.shared::cta.b64", "mbarrier.try_wait.acquire.cta.b64"];
+        for (weight, operands, around, opcodes) in [
+            (WAIT, 1, HEAVY, ["nanosleep.u32"; 3]),
+            (TRY, 3, HEAVY, tries),
+            (WAIT, 3, HEAVY - 1, tries),
+            (WAIT, 4, HEAVY, tries),
+            (15, 2, 1, ["ld.global.u32", "st.u32", "atom.shared.add.u32"]),
+            (15, 1, 1, ["bar.sync", "call.uni", "membar.gl"]),
+            (0, 2, 1, ["ld.param.u64", "ld.volatile.shared.u32", "st.local.u32"]),
+            (0, 2, 1, ["add.s32", "mbarrier.arrive.b64", "exit"]),
         ] {
-            assert_eq!(opcodes.map(weight_of), [weight; 3], "{opcodes:?}");
+            assert_eq!(opcodes.map(|opcode| weight_of(opcode, operands, around)), [weight; 3], "{opcodes:?}");
         }
     }
 }
