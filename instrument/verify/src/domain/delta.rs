@@ -100,23 +100,25 @@ impl Delta {
 
     /// Adds a price of at most `most`, which may be known as a sum of the same named value.
     pub(crate) fn charge_value(self, price: &Price) -> Self {
-        let by_term = self.term.zip(price.form).filter(|(term, form)| {
+        let by_term = self.term.zip(price.form).and_then(|(term, form)| {
             // The counter is that named value, or its opposite, and a little, without wrapping round.
-            form.alone().is_some_and(|(name, times)| {
-                let (lo, hi) = (i128::from(term.lo) * i128::from(times), i128::from(term.hi) * i128::from(times));
-                let (lo, hi) = (lo.min(hi) + i128::from(form.lo), lo.max(hi) + i128::from(form.hi));
-                name == term.name && times.unsigned_abs() == 1 && lo >= price.least && hi <= price.greatest
-            })
+            let (_, times) = form.alone().filter(|(name, times)| *name == term.name && times.unsigned_abs() == 1)?;
+            let (lo, hi) = (i128::from(term.lo) * i128::from(times), i128::from(term.hi) * i128::from(times));
+            let (lo, hi) = (lo.min(hi) + i128::from(form.lo), lo.max(hi) + i128::from(form.hi));
+            // Beyond the end nothing is paid, rather than paid back.
+            let beyond = if price.rises { hi - price.end } else { price.end - lo }.max(0);
+            (lo >= price.least && hi <= price.greatest).then_some((term, form, beyond))
         });
         match by_term {
-            Some((term, form)) => {
+            Some((term, form, beyond)) => {
+                let factor = i128::from(price.factor);
                 let sign = if price.rises { -1 } else { 1 };
-                let sign = sign * i64::from(price.factor);
-                let times = term.times.saturating_add(sign.saturating_mul(form.alone().map_or(0, |(_, times)| i64::from(times))));
+                let times = sign * i64::from(price.factor) * form.alone().map_or(0, |(_, times)| i64::from(times));
+                let times = term.times.saturating_add(times);
                 let term = (times != 0).then_some(Term { times, ..term });
-                let (a, b) = (i128::from(form.lo) - price.end, i128::from(form.hi) - price.end);
-                let (a, b) = (a * i128::from(sign), b * i128::from(sign));
-                Self { term, ..self }.moved(a.min(b), a.max(b))
+                let ends = (i128::from(form.lo) - price.end, i128::from(form.hi) - price.end);
+                let (least, most) = if price.rises { (-ends.1, -ends.0) } else { ends };
+                Self { term, ..self }.moved(least * factor, (most + beyond) * factor)
             }
             None => self.moved(0, price.most * i128::from(price.factor)),
         }

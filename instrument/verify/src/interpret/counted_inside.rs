@@ -74,16 +74,20 @@ impl CountedInside {
         self.head
     }
 
-    /// Notes what registers hold where the loop is entered from a block, unless that belongs to it.
-    pub(crate) fn enter(&self, from: u32, state: &State, slice: &Slice<'_>, entered: &mut BTreeMap<u32, Interval>) {
+    /// Notes what registers hold where the loop is entered from a block, unless that belongs to it. Says whether that is more than was known: then what
+    /// comes round was cut too short.
+    pub(crate) fn enter(&self, from: u32, state: &State, slice: &Slice<'_>, entered: &mut BTreeMap<u32, Interval>) -> bool {
         if self.holds(from) {
-            return;
+            return false;
         }
+        let mut is_more = false;
         for &(slot, _) in &self.moved {
             let width = slice.slots[slot as usize].1;
             let range = state.get(slot).map_or(Interval::full(width), |value| value.range);
-            entered.entry(slot).and_modify(|known| *known = known.join(range, width)).or_insert(range);
+            let known = entered.get(&slot).map_or(range, |known| known.join(range, width));
+            is_more |= entered.insert(slot, known) != Some(known);
         }
+        is_more
     }
 
     /// Takes in how far the registers may be at the head from what they were where the loop was entered.

@@ -44,6 +44,8 @@ struct Visits {
     moved: BTreeMap<u32, (u8, u8)>,
     /// What slots hold where a loop is entered here.
     entered: BTreeMap<u32, Interval>,
+    /// Whether that has become more. What came round before was cut to less, and has to come round once more.
+    is_more: bool,
 }
 
 impl Pass<'_, '_> {
@@ -99,6 +101,15 @@ impl Pass<'_, '_> {
                     } else {
                         self.replace(edge, to, state, &mut found)
                     };
+                    if std::mem::take(&mut visits[target].is_more) {
+                        for source in self.body.graph.sources(to) {
+                            let source = self.position[*source as usize] as usize;
+                            if source < count && source >= target {
+                                dirty[source] = true;
+                                changed = true;
+                            }
+                        }
+                    }
                     let Some(mut next) = next else { continue };
                     visits[target].changes += 1;
                     if visits[target].changes > MOST_CHANGES {
@@ -168,7 +179,7 @@ impl Pass<'_, '_> {
     ) -> Option<State> {
         let target = self.position[to as usize] as usize;
         if let Some(counted) = counted {
-            counted.enter(self.order[at], &state, self.slice, &mut visits.entered);
+            visits.is_more |= counted.enter(self.order[at], &state, self.slice, &mut visits.entered);
         }
         let Some(known) = &found.states[target] else {
             if self.body.graph.sources(to).len() > 1 {

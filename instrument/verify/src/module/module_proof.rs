@@ -68,7 +68,8 @@ fn misnamed(text: &str, module: &Module<'_>, lines: &Lines) -> Vec<Fault> {
     if is_other || is_hidden {
         faults.push(fault(1, &format!("`{CONTROL}` is something else than a variable in global memory")));
     }
-    for variable in module.variables.iter().filter(|variable| variable.name != CONTROL) {
+    let scoped = module.functions.iter().flat_map(|function| &function.variables);
+    for variable in module.variables.iter().chain(scoped).filter(|variable| variable.name != CONTROL) {
         if variable.initial_names(text).any(|name| matches!(name, CONTROL | FLAG)) {
             let message = format!("`{}` holds the address of the control block or of the flag", variable.name);
             faults.push(Fault { line: lines.number(variable.at as usize), message, code: Code::ControlWritten });

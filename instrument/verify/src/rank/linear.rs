@@ -72,6 +72,8 @@ pub(crate) struct Fall {
     pub(crate) span: u64,
     /// How many rounds of the loop that allows.
     pub(crate) own: u64,
+    /// How far it falls in each of them at least, beside what the rounds inside cost.
+    pub(crate) each: u64,
     /// How far some register falls that pays in the last round, too, which does not come back.
     pub(crate) whole: Option<u64>,
 }
@@ -91,7 +93,8 @@ pub(crate) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, o
         let last = found.out.as_ref().and_then(|out| out.get(slot)).and_then(|last| Some((falls(slot, last)?, last.range)));
         let lowest = last.filter(|(last, _)| last.unsigned == delta.unsigned).map(|(_, last)| reach(last, delta.unsigned, slot).lo);
         let whole = lowest.and_then(|lowest| few(range.hi - range.lo.min(lowest)));
-        Some(Fall { span, own: if delta.hi < 0 { span / delta.hi.unsigned_abs() } else { own }, whole })
+        let each = delta.hi.unsigned_abs();
+        Some(Fall { span, own: span.checked_div(each).unwrap_or(own), each, whole })
     };
     let all: Vec<Fall> = again.iter().filter_map(bound).collect();
     let best = all.iter().min_by_key(|fall| (fall.span, fall.own))?;

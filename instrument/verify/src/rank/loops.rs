@@ -88,9 +88,10 @@ pub(crate) struct Shared {
     pub(crate) own: u64,
     /// Heads of the loops inside, and how many rounds of each are paid for.
     pub(crate) inside: Vec<(u32, Paid)>,
-    /// Those among them each of whose rounds was paid for beside the rounds of the loop itself: together they are no more than the larger
-    /// of both numbers.
+    /// Those among them of which a round costs no more than a round of the loop itself, from the same register: what it pays for is of both together.
     pub(crate) joint: Vec<u32>,
+    /// Rounds of the loop itself that need not pay: the last one, and one that comes back with a zero that ends the next.
+    pub(crate) unpaid: u64,
 }
 
 impl Shared {
@@ -105,7 +106,7 @@ impl Shared {
             }
         }
         self.joint.extend(other.joint);
-        Self { own: self.own.min(other.own), ..self }
+        Self { own: self.own.min(other.own), unpaid: self.unpaid.max(other.unpaid), ..self }
     }
 
     /// What is paid for of the loop with that head.

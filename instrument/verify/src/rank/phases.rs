@@ -162,12 +162,15 @@ fn counts_both(work: &Work<'_, '_>, paid: &Remaining, free: &Remaining, in_a_row
     let kept = moves(free, pays.slot)?;
     let is_kept = if pays.signed { kept.signed } else { kept.unsigned } && if pays.rises { kept.lo >= 0 } else { kept.hi <= 0 };
     // Between two rounds that pay there are so many free ones; and in all, if the others do not bring their register back.
-    let rounds = match (moves(in_a_row, runs.slot), moves(paid, runs.slot)) {
-        (Some(slow), Some(fast)) if if runs.rises { fast.lo > 0 } else { fast.hi < 0 } => {
+    // The first free round behind one that pays is none of those in a row. There are as many of them as of the others.
+    let onward = |delta: &Delta| if runs.rises { delta.lo >= 0 } else { delta.hi <= 0 };
+    let rounds = match (moves(in_a_row, runs.slot), moves(paid, runs.slot), moves(free, runs.slot).filter(onward)) {
+        (Some(slow), Some(fast), Some(first)) if if runs.rises { fast.lo > 0 } else { fast.hi < 0 } => {
             let way = |delta: Delta, rounds: u64| u128::from(delta.farthest()?).checked_mul(u128::from(rounds) + 1);
-            let all = way(fast, pays.rounds).zip(way(slow, runs.rounds)).and_then(|(fast, slow)| fast.checked_add(slow.checked_mul(2)?));
+            let ways = [way(fast, pays.rounds), way(first, pays.rounds), way(slow, runs.rounds), way(slow, runs.rounds)];
+            let all = ways.into_iter().try_fold(0_u128, |all, way| all.checked_add(way?));
             let is_short = all.is_some_and(|all| all < 1 << work.slice.slots[runs.slot as usize].1.min(64));
-            is_short.then_some(pays.rounds.saturating_add(runs.rounds).saturating_add(2))
+            is_short.then_some(pays.rounds.saturating_mul(2).saturating_add(runs.rounds).saturating_add(3))
         }
         _ => None,
     };

@@ -49,7 +49,8 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Kn
         if found[index].together {
             let paid = Paid { again: count.rounds, whole: None };
             let all = inside.iter().map(|number| (found[*number].head, paid)).collect();
-            found[index].shared = Some(Shared { own: count.rounds, inside: all, joint: Vec::new() });
+            let unpaid = unpaid(found[index].not_zero);
+            found[index].shared = Some(Shared { own: count.rounds, inside: all, joint: Vec::new(), unpaid });
             continue;
         }
         let Some(base) = (known.base_of)(head) else { continue };
@@ -209,10 +210,11 @@ impl Outer<'_> {
                 continue;
             }
             let Some(fall) = self.pays(work, &edge_cost) else { continue };
-            let shared = shared.get_or_insert_with(|| Shared { own: fall.own, inside: Vec::new(), joint: Vec::new() });
+            let unpaid = unpaid(self.not_zero);
+            let shared = shared.get_or_insert_with(|| Shared { own: fall.own, inside: Vec::new(), joint: Vec::new(), unpaid });
             shared.own = shared.own.min(fall.own);
             shared.inside.extend(together.iter().map(|number| (found[*number].head, paid(fall, step(*number)))));
-            shared.joint.extend(together.iter().map(|number| found[*number].head));
+            shared.joint.extend(together.iter().filter(|number| step(**number) <= fall.each).map(|number| found[*number].head));
             if nth == 0 {
                 // All loops are in the first group.
                 break;
@@ -233,14 +235,20 @@ impl Outer<'_> {
                 continue;
             }
             let blocks = &found[number].blocks;
+            let is_member = |block: &u32| blocks.binary_search(block).is_ok();
+            // What comes in elsewhere would not pay.
+            if blocks.iter().any(|block| *block != head && !work.body.graph.sources(*block).iter().all(is_member)) {
+                continue;
+            }
             let Some(inner) = recount(work, &found[number], known) else { continue };
             // What a round may cost, if the loop alone can use up all that there is.
             let most = 1 << (MOST_ALLOWED / inner.rounds.max(1)).max(1).ilog2();
             for factor in if most > 1 { vec![most, 1] } else { vec![1] } {
-                let is_entry = |from: u32, to: u32| to == head && blocks.binary_search(&from).is_err();
+                let is_entry = |from: u32, to: u32| to == head && !is_member(&from);
                 let edge_cost = |from: u32, to: u32| is_entry(from, to).then_some(EdgeCost::Entry(inner, factor));
                 if let Some(fall) = self.pays(work, &edge_cost) {
-                    let shared = shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), joint: Vec::new() });
+                    let unpaid = unpaid(self.not_zero);
+                    let shared = shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), joint: Vec::new(), unpaid });
                     shared.inside.push((head, paid(fall, inner.step.saturating_mul(factor.into()))));
                     break;
                 }
@@ -248,6 +256,11 @@ impl Outer<'_> {
         }
         shared
     }
+}
+
+/// Rounds that need not pay, if the one that comes back with a zero in a register is left out.
+fn unpaid(not_zero: Option<u32>) -> u64 {
+    1 + u64::from(not_zero.is_some())
 }
 
 /// The rounds that a fall pays for, at so much for each.

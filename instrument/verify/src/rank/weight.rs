@@ -58,7 +58,7 @@ impl Passes {
         let (left, paid) = (&all[outer].left, all[outer].shared.as_ref());
         let own = iterations(&all[outer]);
         passes.entered.push(1);
-        passes.passed.push(paid.map_or(own, |paid| own.min(paid.own.saturating_add(1))));
+        passes.passed.push(paid.map_or(own, |paid| own.min(paid.own.saturating_add(paid.unpaid))));
         // The loop directly inside that is looked at, and loops in it that are counted together with others, from the outside in.
         let (mut child, mut around): (usize, Vec<usize>) = (outer, Vec::new());
         for at in outer + 1..end {
@@ -74,11 +74,12 @@ impl Passes {
             } else if let Some((shared, paid)) = paid.and_then(|shared| Some((shared, shared.paid_of(round.head)?))) {
                 let together = |rounds: u64| {
                     let alone = rounds.saturating_add(entered);
-                    if shared.joint.contains(&round.head) { alone.min(rounds.max(shared.own).saturating_add(1)) } else { alone }
+                    if shared.joint.contains(&round.head) { alone.min(rounds.saturating_add(shared.unpaid)) } else { alone }
                 };
-                // Rounds that come back pay. Where the last one need not, what is inside it counts once more.
-                times = times.min(together(paid.again).saturating_add(within(child)));
-                times = times.min(paid.whole.map_or(u64::MAX, together));
+                // Where a round need not pay, what is inside it counts once more.
+                let once_more = |rounds: u64, times: u64| together(rounds).saturating_add(within(child).saturating_mul(times));
+                times = times.min(once_more(paid.again, shared.unpaid));
+                times = times.min(paid.whole.map_or(u64::MAX, |whole| once_more(whole, shared.unpaid - 1)));
             }
             around.retain(|other| all[*other].depth < round.depth);
             for other in &around {
@@ -163,7 +164,7 @@ pub(crate) fn iterations(round: &LoopProof) -> u64 {
     match round.proof {
         Proof::Counted(count) | Proof::PolledWithin(count) => count.rounds.saturating_add(1),
         Proof::Clock { rounds, .. } => rounds.saturating_add(1),
-        _ => 1,
+        _ => 1 + u64::from(round.begun),
     }
 }
 
