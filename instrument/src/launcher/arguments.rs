@@ -177,6 +177,8 @@ pub(super) struct CommandLine {
     pub(super) variables: Vec<(&'static str, OsString)>,
     /// Host compilers named in variables.
     pub(super) variable_compilers: Vec<OsString>,
+    /// PTX that a variable names.
+    pub(super) ptx_in_variable: Option<OsString>,
     /// Whether any word might name CUDA source, or make source CUDA.
     pub(super) may_hold_cuda: bool,
     /// Whether an input is CUDA source for sure.
@@ -227,16 +229,17 @@ impl CommandLine {
     /// Reads the words and, by `variable`, the environment's share of them.
     pub(super) fn read(arguments: &[OsString], variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let mut line = Self { words: arguments.to_vec(), preprocesses: true, ..Self::default() };
-        let expanded = expand(arguments);
+        let expanded = expand(arguments.to_vec());
         let mut facts = Facts::default();
         facts.take(&expanded);
         for name in VARIABLES {
             let Some(value) = variable(name).filter(|value| !value.is_empty()) else { continue };
-            let words = split(value.as_bytes());
+            let words = expand(split(value.as_bytes()));
             let mut own = Facts::default();
             own.take(&words);
             line.variable_compilers.extend(own.host_compilers.iter().map(|&(word, at)| from_bytes(&words[word].as_bytes()[at..])));
             facts.merge(&own);
+            line.ptx_in_variable = line.ptx_in_variable.or_else(|| ptx_inputs(&words).first().map(|at| words[*at].clone()));
             line.variables.push((name, value));
         }
         if !facts.host_compilers.is_empty() {
@@ -290,6 +293,8 @@ impl Facts {
                     self.may_hold_cuda = true;
                     self.language_is_cuda |= value == b"cu";
                 }
+                // One that is not read, or lies too deep.
+                Meaning::Value { name: b"-optf" | b"--options-file", .. } => self.may_hold_cuda = true,
                 Meaning::Value { name: b"-ccbin" | b"--compiler-bindir", at: start, next, .. } => {
                     self.host_compilers.push((at + usize::from(next), start));
                 }
@@ -370,8 +375,22 @@ fn meaning<'a>(word: &'a [u8], next: Option<&'a [u8]>) -> Meaning<'a> {
     Meaning::Flag(word)
 }
 
+/// Deepest chain of options files that name each other.
+const DEEPEST: usize = 16;
+
 /// The words with those of options files in place of the files' names. A file that can't be read is nvcc's to complain of.
-fn expand(arguments: &[OsString]) -> Vec<OsString> {
+pub(super) fn expand(mut words: Vec<OsString>) -> Vec<OsString> {
+    for _ in 0..DEEPEST {
+        let expanded = expand_once(&words);
+        if expanded == words {
+            break;
+        }
+        words = expanded;
+    }
+    words
+}
+
+fn expand_once(arguments: &[OsString]) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut at = 0;
     while at < arguments.len() {
@@ -390,6 +409,19 @@ fn expand(arguments: &[OsString]) -> Vec<OsString> {
         at += length;
     }
     words
+}
+
+/// Where inputs stand among the words that are PTX by their names.
+pub(super) fn ptx_inputs(words: &[OsString]) -> Vec<usize> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < words.len() {
+        let meaning = meaning(words[at].as_bytes(), words.get(at + 1).map(|next| next.as_bytes()));
+        if matches!(meaning, Meaning::Input(name) if name.ends_with(b".ptx")) {
+            found.push(at);
+        }
+        at += 1 + usize::from(matches!(meaning, Meaning::Value { next: true, .. }));
+    }
+    found
 }
 
 /// Words as a shell splits them. Text that a shell would refuse (a quote without its partner) is split at blanks.

@@ -76,6 +76,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -106,11 +107,36 @@ pub struct Done {
 /// As for [`run`].
 pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Result<Done, Error> {
     let nvcc = compiler::find(named)?;
-    let line = arguments::CommandLine::read(arguments, |name| std::env::var_os(name));
+    let mut line = arguments::CommandLine::read(arguments, |name| std::env::var_os(name));
     if line.asks_version {
         let code = code_of(start(Command::new(&nvcc).args(arguments), &nvcc)?);
         println!("{}", settings.version_line());
         return Ok(Done { code, said: BTreeSet::new() });
+    }
+    if let Some(named) = &line.ptx_in_variable {
+        let message = format!(
+            "`{}` is named in {}, where it can't be exchanged for PTX with polls",
+            named.display(),
+            arguments::VARIABLES.join(" or ")
+        );
+        return Err(Error { code: 2, ..Error::new(message, "name it on nvcc's command line") });
+    }
+    // What is PTX already meets none of the compilers that cuinstr stands in for.
+    let mut texts = None;
+    if line.preprocesses && std::env::var_os(SESSION).is_none() && line.sources.iter().any(|name| name.as_bytes().ends_with(b".ptx")) {
+        let words = arguments::expand(arguments.to_vec());
+        let read = |at: usize| {
+            let path = Path::new(&words[at]);
+            std::fs::read(path).map(|bytes| (at, bytes)).map_err(|error| Error::io("can't read", path, &error))
+        };
+        let inputs = arguments::ptx_inputs(&words).into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        if !line.may_hold_cuda {
+            let code = ptxas::on_inputs(&nvcc, &words, inputs, settings)?;
+            return Ok(Done { code, said: BTreeSet::new() });
+        }
+        let Some(polled) = ptxas::with_polls(&words, inputs, settings)? else { return Ok(Done { code: 1, said: BTreeSet::new() }) };
+        line = arguments::CommandLine::read(&polled.words, |name| std::env::var_os(name));
+        texts = Some(polled.folder);
     }
     // Below a running call the source is rewritten already.
     if !line.may_hold_cuda || std::env::var_os(SESSION).is_some() {
@@ -127,7 +153,9 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
         });
     }
     let watch = signal::Watch::begin().map_err(|error| Error::new(format!("signals can't be watched: {error}"), "try again"))?;
-    let done = choose(&nvcc, &line, settings, &watch)?;
+    let done = choose(&nvcc, &line, settings, &watch);
+    drop(texts);
+    let done = done?;
     // A process that finishes its work in spite of a signal has done so for good: nvcc ignores one of those that only it, and nothing below it, is sent.
     if done.code != 0 {
         watch.end();

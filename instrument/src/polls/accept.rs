@@ -13,9 +13,7 @@ const OURS: [&str; 5] = [emit::RESERVED, "cuinstr_control_v1", "cuinstr_flag_v1"
 /// Whether a text is PTX rather than CUDA source: its first word is `.version`.
 #[must_use]
 pub fn is_ptx(source: &[u8]) -> bool {
-    // Comments in front are those of a compiler's name, so a piece of the text will do.
-    let front = &source[..source.len().min(1 << 16)];
-    let front = std::str::from_utf8(front).unwrap_or_else(|error| std::str::from_utf8(&front[..error.valid_up_to()]).unwrap_or(""));
+    let front = std::str::from_utf8(source).unwrap_or_else(|error| std::str::from_utf8(&source[..error.valid_up_to()]).unwrap_or(""));
     let mut words = cuinstr_ptx::tokens(front).filter(|token| !matches!(token.kind, Token::Blank | Token::Comment));
     words.next().is_some_and(|token| token.span.of(front) == ".version")
 }

@@ -295,13 +295,22 @@ impl Pass<'_> {
         }
     }
 
-    /// Offset behind `.target` and the `.address_size` that follows it: in front of all that a module declares.
+    /// Offset behind `.target`, and what follows it of further ones and `.address_size`: in front of all that a module declares.
     fn front(&self) -> u32 {
         let Some(target) = self.module.target else { return self.text.len() as u32 };
         let behind = Span { start: target.end, end: self.text.len() as u32 }.of(self.text);
-        let mut words = cuinstr_ptx::tokens(behind).filter(|token| !matches!(token.kind, Token::Blank | Token::Comment));
-        let is_size = words.next().is_some_and(|token| token.span.of(behind) == ".address_size");
-        target.end + if is_size { words.next().map_or(0, |number| number.span.end) } else { 0 }
+        let words = cuinstr_ptx::tokens(behind).filter(|token| !matches!(token.kind, Token::Blank | Token::Comment));
+        let mut end = target.end;
+        let mut is_one = false;
+        for token in words {
+            match token.span.of(behind) {
+                ".address_size" | ".target" => is_one = true,
+                // What it says: words, and commas between them.
+                word if is_one && !word.starts_with('.') => end = target.end + token.span.end,
+                _ => break,
+            }
+        }
+        end
     }
 }
 

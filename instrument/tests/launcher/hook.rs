@@ -173,6 +173,62 @@ fn a_link_named_ptxas_assembles_what_has_polls() {
     assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
 }
 
+/// A kernel that never ends.
+const ENDLESS: &str = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry spin()\n{\n$L:\n\tbra $L;\n}\n";
+
+#[test]
+fn ptx_among_nvccs_inputs_gets_polls_by_either_pass() {
+    let (nvcc, project) = project();
+    project.write("k.ptx", ENDLESS);
+    project.write("words", "-cubin k.ptx");
+    project.write("more", "-optf words -o c.cubin");
+    let holds_polls = |name: &str| {
+        let bytes = fs::read(project.path().join(name)).expect("it was written");
+        !cuinstr_image::read(&bytes).expect("it is code").site_maps.is_empty()
+    };
+    for pass in ["--cuinstr-pass=ptx", "--cuinstr-pass=source"] {
+        expect(&mut launch(&project, &nvcc, &[pass, "--cuinstr-verify", "-arch=sm_90", "-cubin", "k.ptx", "-o", "a.cubin"]), 0);
+        expect(&mut launch(&project, &nvcc, &[pass, "-arch=sm_90", "-dc", "k.ptx", "src/a.cu"]), 0);
+        // Files of options name others.
+        expect(&mut launch(&project, &nvcc, &[pass, "-arch=sm_90", "--options-file", "more"]), 0);
+        for name in ["a.cubin", "k.o", "a.o", "c.cubin"] {
+            assert!(holds_polls(name), "{pass} {name}");
+            fs::remove_file(project.path().join(name)).expect("it goes");
+        }
+    }
+    let mut command = launch(&project, &nvcc, &["-arch=sm_90", "-o", "d.cubin"]);
+    let said = text(&expect(command.env("NVCC_APPEND_FLAGS", "-optf words"), 2).stderr);
+    assert!(said.contains("`k.ptx` is named in NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS"), "{said}");
+    assert_eq!(project.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn ptxas_takes_no_input_without_polls_in_silence() {
+    let (nvcc, project) = project();
+    let (real, link) = (nvcc.with_file_name("ptxas"), project.link("ptxas"));
+    project.write("k.ptx", ENDLESS);
+    project.write("late.ptx", &format!("//{}\n{ENDLESS}", "x".repeat(1 << 17)));
+    project.write("words", "-arch=sm_90 k.ptx -o a.cubin");
+    let run = |line: &str, code: i32| {
+        let mut command = project.command("sh");
+        command.env("CUINSTR_PTXAS", &real).args(["-c", &format!("exec \"$0\" {line}")]).arg(&link);
+        let said = text(&expect(&mut command, code).stderr);
+        let made = project.path().join("a.cubin");
+        let maps = fs::read(&made).ok().map(|bytes| cuinstr_image::read(&bytes).expect("a cubin").site_maps.len());
+        let _ = fs::remove_file(made);
+        (maps, said)
+    };
+    for line in
+        ["-optf words", "-arch=sm_90 - -o a.cubin <k.ptx", "-arch=sm_90 /dev/stdin -o a.cubin <k.ptx", "-arch=sm_90 late.ptx -o a.cubin"]
+    {
+        assert_eq!(run(line, 0), (Some(1), String::new()), "{line}");
+    }
+    assert!(run("-arch=sm_90 k.ptx late.ptx -o a.cubin", 2).1.contains("assemble each file by itself"));
+    assert!(run("-arch=sm_90 -ias .version", 2).1.contains("write the text to a file"));
+    project.write("none.ptx", "no text\n");
+    assert!(run("-arch=sm_90 none.ptx", 255).1.contains("no input of ptxas holds PTX"));
+}
+
 #[test]
 fn dependency_files_list_the_configuration() {
     let (nvcc, project) = project();

@@ -38,6 +38,8 @@ impl Copied {
         let statements = &function.statements[first as usize..end as usize];
         let scope = statements[0].scope;
         let is_plain = statements.iter().all(|one| one.scope == scope && matches!(one.flow, Flow::Next | Flow::Branch));
+        // Each thread decides which copy it runs. So those of a warp may part, and would meet at two places.
+        let meets = (first..end).any(|statement| is_meeting(context.code.opcode(statement)));
         let text = before_label(function, first)..statements.last()?.end;
         let (registers, variables) = (&function.registers, &function.variables);
         let declared = registers.get(registers.partition_point(|declared| declared.at < text.start)).map(|declared| declared.at);
@@ -56,7 +58,12 @@ impl Copied {
         let mut inside: Vec<u32> = blocks.clone().map(|block| loops.innermost(block)).collect();
         inside.sort_unstable();
         inside.dedup();
-        (is_whole && is_plain && is_bare && !returns && !is_entered && falls_in).then_some(Self { loops: inside, blocks, first, end })
+        (is_whole && is_plain && !meets && is_bare && !returns && !is_entered && falls_in).then_some(Self {
+            loops: inside,
+            blocks,
+            first,
+            end,
+        })
     }
 
     /// Where its text begins, and where it ends: with its last semicolon.
@@ -81,5 +88,28 @@ impl Copied {
             }
         }
         copy
+    }
+}
+
+/// Whether threads run an instruction together, or ask who runs it.
+fn is_meeting(opcode: &str) -> bool {
+    opcode.split('.').any(|part| matches!(part, "bar" | "barrier" | "sync" | "aligned" | "activemask"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_threads_do_together_is_told() {
+        let together = [
+            "bar.sync",
+            "barrier.cluster.arrive.aligned",
+            "shfl.sync.bfly.b32",
+            "activemask.b32",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ];
+        assert_eq!(together.map(is_meeting), [true; 5]);
+        assert_eq!(["mbarrier.arrive.b64", "cp.async.ca.shared.global", "add.s32"].map(is_meeting), [false; 3]);
     }
 }

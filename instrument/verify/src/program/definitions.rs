@@ -1,9 +1,10 @@
 //! A function with its definitions: which statements write each register.
 
 use crate::program::cfg::Graph;
-use crate::program::instruction::{Instruction, Register};
+use crate::program::instruction::{Instruction, Operand as Value, Register, head_of};
 use crate::program::registers::Registers;
-use cuinstr_ptx::{Code, Function};
+use cuinstr_ptx::{Code, Function, Operand};
+use std::collections::BTreeSet;
 
 /// A function, and for each of its registers the statements that write it.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct Definitions<'a> {
     writers: Vec<u32>,
     first_writer: Vec<u32>,
     block_of: Vec<u32>,
+    /// Registers that may hold the opposite of -2^15 in 16 bits.
+    opposites: BTreeSet<Register>,
 }
 
 impl<'a> Definitions<'a> {
@@ -44,12 +47,42 @@ impl<'a> Definitions<'a> {
         for (number, block) in graph.blocks.iter().enumerate() {
             block_of[block.first as usize..block.end as usize].fill(number as u32);
         }
-        Self { code, function, graph, registers, writers, first_writer, block_of }
+        let all = 0..function.statements.len() as u32;
+        let mut made = Self { code, function, graph, registers, writers, first_writer, block_of, opposites: BTreeSet::new() };
+        let mut opposites = BTreeSet::new();
+        for at in all.clone().filter(|at| may_leave_opposite(code, *at)) {
+            made.registers.each_written(at, |register| _ = opposites.insert(register));
+        }
+        // What is moved on stays what it is.
+        let moves: Vec<u32> = all.filter(|at| !opposites.is_empty() && matches!(head_of(code.opcode(*at)), "mov" | "selp")).collect();
+        loop {
+            let before = opposites.len();
+            for &at in &moves {
+                if made.reads(at, &opposites) {
+                    made.registers.each_written(at, |register| _ = opposites.insert(register));
+                }
+            }
+            if opposites.len() == before {
+                break;
+            }
+        }
+        made.opposites = opposites;
+        made
+    }
+
+    /// Whether a statement reads one of these registers.
+    fn reads(&self, statement: u32, any: &BTreeSet<Register>) -> bool {
+        let plain = self.registers.decode(statement);
+        plain.rest.iter().any(|operand| matches!(operand, Value::Register(register) if any.contains(register)))
     }
 
     /// A statement taken apart as it is written.
     pub(crate) fn plain(&self, statement: u32) -> Instruction<'a> {
-        self.registers.decode(statement)
+        let mut plain = self.registers.decode(statement);
+        if !self.opposites.is_empty() && minds_sign(plain.opcode) && self.reads(statement, &self.opposites) {
+            (plain.op.head, plain.op.compares) = ("", None);
+        }
+        plain
     }
 
     /// Statements that may write a register, in order.
@@ -89,4 +122,24 @@ impl<'a> Definitions<'a> {
         }
         reached
     }
+}
+
+/// Whether a statement may take the opposite of a number of 16 bits with a sign. ptxas takes it after the number is extended to 32 bits, and does not
+/// extend it again: the opposite of -32768 is 32768 then, where PTX has -32768.
+fn may_leave_opposite(code: &Code<'_>, statement: u32) -> bool {
+    match (code.opcode(statement), code.operands(statement)) {
+        ("neg.s16" | "abs.s16", _) => true,
+        ("sub.s16", [_, from, by]) => {
+            let may_be = |operand: &Operand, number: i128| operand.number().is_none_or(|known| known == number);
+            may_be(from, 0) && (may_be(by, -(1 << 15)) || may_be(by, 1 << 15))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an instruction reads numbers of 16 bits with their sign, so that such an opposite makes a difference.
+fn minds_sign(opcode: &str) -> bool {
+    let Some((head, kind)) = opcode.strip_suffix(".s16").map(|rest| (head_of(rest), rest)) else { return false };
+    matches!(head, "setp" | "set" | "slct" | "min" | "max" | "shr" | "div" | "rem" | "sad" | "cvt")
+        || matches!(head, "mul" | "mad") && !kind.ends_with(".lo")
 }

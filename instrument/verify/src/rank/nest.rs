@@ -171,7 +171,8 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
 fn has_more(body: &Body<'_>, blocks: &[u32]) -> bool {
     let is_call = |block: &u32| body.graph.last(*block).is_some_and(|last| body.function.statements[last as usize].flow == Flow::Call);
     // A second edge back in a loop of as many blocks.
-    let back = |block: &u32| body.graph.edges(*block).iter().filter(|edge| edge.to <= *block && blocks.binary_search(&edge.to).is_ok()).count();
+    let back =
+        |block: &u32| body.graph.edges(*block).iter().filter(|edge| edge.to <= *block && blocks.binary_search(&edge.to).is_ok()).count();
     blocks.iter().any(is_call) || blocks.iter().map(back).sum::<usize>() > 1
 }
 

@@ -248,7 +248,8 @@ impl Outer<'_> {
                 let edge_cost = |from: u32, to: u32| is_entry(from, to).then_some(EdgeCost::Entry(inner, factor));
                 if let Some(fall) = self.pays(work, &edge_cost) {
                     let unpaid = unpaid(self.not_zero);
-                    let shared = shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), joint: Vec::new(), unpaid });
+                    let shared =
+                        shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), joint: Vec::new(), unpaid });
                     shared.inside.push((head, paid(fall, inner.step.saturating_mul(factor.into()))));
                     break;
                 }
