@@ -139,7 +139,8 @@ fn may_leave_opposite(code: &Code<'_>, statement: u32) -> bool {
 
 /// Whether an instruction reads numbers of 16 bits with their sign, so that such an opposite makes a difference.
 fn minds_sign(opcode: &str) -> bool {
-    let Some((head, kind)) = opcode.strip_suffix(".s16").map(|rest| (head_of(rest), rest)) else { return false };
-    matches!(head, "setp" | "set" | "slct" | "min" | "max" | "shr" | "div" | "rem" | "sad" | "cvt")
-        || matches!(head, "mul" | "mad") && !kind.ends_with(".lo")
+    let head = head_of(opcode);
+    let is_signed = opcode.split('.').next_back() == Some("s16");
+    let is_other = matches!(head, "setp" | "set" | "slct" | "min" | "max" | "shr" | "div" | "rem" | "sad" | "cvt");
+    is_signed && (is_other || matches!(head, "mul" | "mad") && !opcode.contains(".lo."))
 }

@@ -69,8 +69,8 @@ pub(crate) fn rounds_by<'a>(
         let sources = body.graph.sources(head);
         if sources.len() > MOST_BACK || !sources.iter().filter(|block| is_member(block)).all(all_back) {
             // Where it is entered elsewhere, part of a round comes first.
-            let is_other = |block: &&u32| **block != head && !body.graph.sources(**block).iter().all(|source| is_member(&source));
-            return Some((base_of(head)?, blocks.iter().any(|block| is_other(&block))));
+            let is_other = |block: &u32| *block != head && !body.graph.sources(*block).iter().all(is_member);
+            return Some((base_of(head)?, blocks.iter().any(is_other)));
         }
         let mut states = base.back.range((head, 0)..=(head, u32::MAX)).filter(|((_, from), _)| is_member(from)).map(|(_, state)| state);
         let first = states.next()?.clone();
