@@ -221,7 +221,10 @@ fn left_as_it_is(bytes: &[u8], options: &Options, diagnostics: &mut Vec<Diagnost
     let has = |word: &[u8]| memchr::memmem::find(bytes, word).is_some();
     let is_unbalanced = diagnostics.iter().any(|diagnostic| diagnostic.code == Code::Unbalanced);
     let may_be_device_code = has(b"__global__") || has(b"__device__") || (is_unbalanced && repeats_or_marks(bytes, options));
-    diagnostics.retain(|diagnostic| may_be_device_code && !matches!(diagnostic.code, Code::Empty | Code::NotCuda));
+    // A zero byte is told where it stands; that nothing is found in a file is no news.
+    let is_news =
+        |diagnostic: &Diagnostic| diagnostic.code != Code::Empty && (diagnostic.code != Code::NotCuda || diagnostic.primary.is_some());
+    diagnostics.retain(|diagnostic| may_be_device_code && is_news(diagnostic));
     if options.strict && diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         return false;
     }
@@ -259,6 +262,17 @@ fn said(name: &str, bytes: &[u8], diagnostics: &[Diagnostic]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_zero_byte_in_device_code_is_told() {
+        let text = b"__global__ void k() { /* \0 */ while (true) {} }";
+        for (strict, passes) in [(false, true), (true, false)] {
+            let options = Options { strict, ..Options::default() };
+            let mut found = crate::rewrite(text, &options).diagnostics;
+            assert_eq!(left_as_it_is(text, &options, &mut found), passes);
+            assert_eq!(found.iter().map(|found| found.code).collect::<Vec<_>>(), [Code::NotCuda]);
+        }
+    }
     use crate::options::Polls;
     use std::fs;
 

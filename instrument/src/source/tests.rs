@@ -171,3 +171,15 @@ fn functions_that_macros_make_poll_if_they_lead_back() {
     let plain = "#define DEF(name) __device__ int name(int n) { return twice(n) + 1; }\n__device__ int twice(int n) { return 2 * n; }\nDEF(once)\n__global__ void k(int *p) { *p = once(*p) + twice(*p); }\n";
     assert!(polled_calls(plain).1.is_empty());
 }
+
+#[test]
+fn an_attribute_that_is_pasted_may_mark_device_code() {
+    for (marks, text) in [
+        (true, "#define G(x) __attribute__((glo##x))\nG(bal) void k(volatile int *p) { while (*p) p[1]++; }\n"),
+        (false, "#define G(x) __attribute__((glo##x))\nG(ve) void k(volatile int *p) { while (*p) p[1]++; }\n__global__ void l() {}\n"),
+        (false, "#define G(x) f(glo##x)\nG(bal) void k(volatile int *p) { while (*p) p[1]++; }\n__global__ void l() {}\n"),
+    ] {
+        let told = rewrite(text.as_bytes(), &Options::default()).diagnostics;
+        assert_eq!(told.iter().any(|one| one.code == Code::NotPolled), marks, "{text}: {told:?}");
+    }
+}

@@ -75,7 +75,10 @@ impl<'a> Pasting<'a> {
 
     /// The same for the words that mark device functions.
     pub(crate) fn may_mark(&self, fragment: &Fragment, at: usize) -> bool {
-        self.makes(fragment, at, &[b"__device__", b"__global__"])
+        self.parts(fragment, at).is_some_and(|parts| {
+            let makes = |words: [&[u8]; 2]| words.into_iter().any(|word| parts.make(word));
+            makes([b"__device__", b"__global__"]) || parts.holds(b"__attribute__") && makes([b"device", b"global"])
+        })
     }
 
     fn makes(&self, fragment: &Fragment, at: usize, words: &[&[u8]]) -> bool {
@@ -115,9 +118,14 @@ impl<'a> Pasting<'a> {
 }
 
 impl Parts<'_> {
+    /// Whether it is one of them.
+    fn holds(&self, word: &[u8]) -> bool {
+        self.own.contains(word) || self.behind.iter().any(|behind| behind.contains(word))
+    }
+
     /// Whether the word can be put together of several of them.
     pub(crate) fn make(&self, word: &[u8]) -> bool {
-        let is_part = |part: &[u8]| self.own.contains(part) || self.behind.iter().any(|behind| behind.contains(part));
+        let is_part = |part: &[u8]| self.holds(part);
         let mut reached = vec![false; word.len() + 1];
         reached[0] = true;
         for end in 1..=word.len() {
