@@ -124,19 +124,15 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
     // What is PTX already meets none of the compilers that cuinstr stands in for.
     let mut texts = None;
     if line.preprocesses && std::env::var_os(SESSION).is_none() && line.sources.iter().any(|name| name.as_bytes().ends_with(b".ptx")) {
-        let words = arguments::expand(arguments.to_vec());
-        let read = |at: usize| {
-            let path = Path::new(&words[at]);
-            std::fs::read(path).map(|bytes| (at, bytes)).map_err(|error| Error::io("can't read", path, &error))
-        };
-        let inputs = arguments::ptx_inputs(&words).into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        if !line.may_hold_cuda {
-            let code = ptxas::on_inputs(&nvcc, &words, inputs, settings)?;
-            return Ok(Done { code, said: BTreeSet::new() });
+        let (words, inputs) = ptx_inputs(arguments)?;
+        if !inputs.is_empty() {
+            if !line.may_hold_cuda {
+                return ptxas::on_inputs(&nvcc, &words, inputs, settings).map(|code| Done { code, ..Done::default() });
+            }
+            let Some(polled) = ptxas::with_polls(&words, inputs, settings)? else { return Ok(Done { code: 1, ..Done::default() }) };
+            line = arguments::CommandLine::read(&polled.words, |name| std::env::var_os(name));
+            texts = Some(polled.folder);
         }
-        let Some(polled) = ptxas::with_polls(&words, inputs, settings)? else { return Ok(Done { code: 1, said: BTreeSet::new() }) };
-        line = arguments::CommandLine::read(&polled.words, |name| std::env::var_os(name));
-        texts = Some(polled.folder);
     }
     // Below a running call the source is rewritten already.
     if !line.may_hold_cuda || std::env::var_os(SESSION).is_some() {
@@ -161,6 +157,18 @@ pub fn launch(named: &OsStr, arguments: &[OsString], settings: &Settings) -> Res
         watch.end();
     }
     Ok(done)
+}
+
+/// The words with those of options files, and what PTX is among them. What is not there is nvcc's to complain of.
+fn ptx_inputs(arguments: &[OsString]) -> Result<(Vec<OsString>, Vec<ptxas::Input>), Error> {
+    let words = arguments::expand(arguments.to_vec());
+    let read = |at: usize| {
+        let path = Path::new(&words[at]);
+        std::fs::read(path).map(|bytes| (at, bytes)).map_err(|error| Error::io("can't read", path, &error))
+    };
+    let there = arguments::ptx_inputs(&words).into_iter().filter(|at| Path::new(&words[*at]).is_file());
+    let inputs = there.map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok((words, inputs))
 }
 
 /// Compiles by the pass that was asked for, or by the other one where this nvcc is not known.

@@ -101,15 +101,7 @@ impl Pass<'_, '_> {
                     } else {
                         self.replace(edge, to, state, &mut found)
                     };
-                    if std::mem::take(&mut visits[target].is_more) {
-                        for source in self.body.graph.sources(to) {
-                            let source = self.position[*source as usize] as usize;
-                            if source < count && source >= target {
-                                dirty[source] = true;
-                                changed = true;
-                            }
-                        }
-                    }
+                    changed |= std::mem::take(&mut visits[target].is_more) && self.comes_round_again(to, &mut dirty);
                     let Some(mut next) = next else { continue };
                     visits[target].changes += 1;
                     if visits[target].changes > MOST_CHANGES {
@@ -130,6 +122,13 @@ impl Pass<'_, '_> {
         found.open.dedup();
         found.again = again.into_values().reduce(|known, new| known.join(&new, self.slice, None));
         found
+    }
+
+    /// Has all that leads back to a block do so once more.
+    fn comes_round_again(&self, to: u32, dirty: &mut [bool]) -> bool {
+        let behind = self.position[to as usize] as usize..dirty.len();
+        let positions = self.body.graph.sources(to).iter().map(|source| self.position[*source as usize] as usize);
+        positions.filter(|source| behind.contains(source)).map(|source| dirty[source] = true).count() > 0
     }
 
     /// Keeps the values with which an edge leaves the set.
@@ -214,21 +213,6 @@ impl Pass<'_, '_> {
         }
         let known = &found.states[self.position[to as usize] as usize];
         (is_other_way || known.as_ref() != Some(&state)).then_some(state)
-    }
-
-    /// What is found where nothing is known: every edge may be taken with every value.
-    fn anything(&self, mut found: Found) -> Found {
-        let graph = self.body.graph;
-        let edges = self.order.iter().flat_map(|block| graph.edge_numbers(*block));
-        let mut open: Vec<usize> = edges.filter(|edge| !(self.closed)(*edge)).collect();
-        open.sort_unstable();
-        found.states = vec![Some(State::default()); self.order.len()];
-        found.open = open;
-        found.again = Some(State::default());
-        found.out = Some(State::default());
-        found.incoming.clear();
-        found.returns = true;
-        found
     }
 
     /// Whether a block's values are gathered from all that ever came there, rather than taken from what comes last: where control comes

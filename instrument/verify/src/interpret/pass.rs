@@ -74,3 +74,20 @@ pub(crate) struct Found {
     /// Whether the assumption about the flag decided something: a load stood for it, or a callee did not return because of it.
     pub(crate) asks: bool,
 }
+
+impl Pass<'_, '_> {
+    /// What is found where nothing is known: every edge may be taken with every value.
+    pub(super) fn anything(&self, mut found: Found) -> Found {
+        let graph = self.body.graph;
+        let edges = self.order.iter().flat_map(|block| graph.edge_numbers(*block));
+        let mut open: Vec<usize> = edges.filter(|edge| !(self.closed)(*edge)).collect();
+        open.sort_unstable();
+        found.states = vec![Some(State::default()); self.order.len()];
+        found.open = open;
+        found.again = Some(State::default());
+        found.out = Some(State::default());
+        found.incoming.clear();
+        found.returns = true;
+        found
+    }
+}

@@ -11,6 +11,7 @@ pub(crate) mod recursion;
 pub mod report;
 pub(crate) mod shares;
 pub(crate) mod source_location;
+pub(crate) mod stack_addresses;
 pub(crate) mod stores;
 pub(crate) mod weights;
 

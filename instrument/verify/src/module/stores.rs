@@ -12,6 +12,7 @@
 use crate::domain::name::LAUNCH;
 use crate::domain::value::bits;
 use crate::interpret::body::Body;
+use crate::module::stack_addresses::may_be_own;
 use crate::program::control_block::{CONTROL, FLAG, FLAG_AT, OWN_RECORD_AT, START_AT};
 use crate::program::instruction::{Instruction, Operand, Register, spaces};
 use crate::program::local_memory::Bytes;
@@ -243,49 +244,8 @@ impl Addresses<'_, '_> {
 
     /// Whether a store puts an address that must not be written where other threads or functions may read it.
     fn keeps(&mut self, at: u32) -> Option<&'static str> {
-        let is_kept = !self.may_be_own(at) && self.hands_on(at);
+        let is_kept = !may_be_own(self.body, at) && self.hands_on(at);
         is_kept.then_some("the address of the control block or of the flag is kept in memory")
-    }
-
-    /// Whether a store may be one to the stack, as code that is not optimised keeps addresses.
-    fn may_be_own(&self, at: u32) -> bool {
-        let store = self.body.plain(at);
-        let is_word = store.opcode != self.body.code.opcode(at);
-        let is_elsewhere = store.op.head != "st" || spaces(store.opcode).any(|space| space != "local");
-        let function = self.body.function;
-        let may_be = || match store.first_address {
-            // A caller's variable may be anywhere.
-            Some(Operand::At(register, _)) => !function.is_kernel || self.may_be_of_stack(register),
-            Some(Operand::AtOwn(..)) => true,
-            _ => false,
-        };
-        is_word || !is_elsewhere && may_be()
-    }
-
-    /// Whether a kernel's register may hold an address of its stack: it is made of one, or was kept on the stack.
-    fn may_be_of_stack(&self, register: Register) -> bool {
-        let (mut seen, mut work) = (BTreeSet::from([register]), vec![register]);
-        while let Some(register) = work.pop() {
-            for &writer in self.body.writers(register) {
-                let made = self.body.plain(writer);
-                let is_local = spaces(made.opcode).any(|space| space == "local");
-                let is_load = matches!(made.op.head, "ld" | "ldu");
-                let is_other = is_load && !is_local && spaces(made.opcode).next().is_some();
-                let is_own = made.rest.iter().any(|operand| matches!(operand, Operand::Own(_) | Operand::AtOwn(..) | Operand::Unknown));
-                if is_other {
-                    continue;
-                }
-                if is_local || is_own || self.body.function.statements[writer as usize].flow == Flow::Call {
-                    return true;
-                }
-                let read = made.rest.iter().filter_map(|operand| match operand {
-                    Operand::Register(of) | Operand::At(of, _) => Some(*of),
-                    _ => None,
-                });
-                work.extend(read.chain(made.all.iter().copied()).filter(|of| seen.insert(*of)));
-            }
-        }
-        false
     }
 
     /// Whether a function is handed such an address.
