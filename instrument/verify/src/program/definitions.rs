@@ -79,7 +79,7 @@ impl<'a> Definitions<'a> {
     /// A statement taken apart as it is written.
     pub(crate) fn plain(&self, statement: u32) -> Instruction<'a> {
         let mut plain = self.registers.decode(statement);
-        if !self.opposites.is_empty() && minds_sign(plain.opcode) && self.reads(statement, &self.opposites) {
+        if !self.opposites.is_empty() && minds_sign(&plain) && self.reads(statement, &self.opposites) {
             (plain.op.head, plain.op.compares) = ("", None);
         }
         plain
@@ -138,8 +138,14 @@ fn may_leave_opposite(code: &Code<'_>, statement: u32) -> bool {
 }
 
 /// Whether an instruction reads numbers of 16 bits with their sign, so that such an opposite makes a difference.
-fn minds_sign(opcode: &str) -> bool {
+fn minds_sign(plain: &Instruction<'_>) -> bool {
+    let opcode = plain.opcode;
     let head = head_of(opcode);
+    // Neither is equal to another number.
+    let is_other_number = |operand: &Value| matches!(operand, Value::Number(number) if number.unsigned_abs() != 1 << 15);
+    if matches!(opcode, "setp.eq.s16" | "setp.ne.s16") && plain.rest.iter().any(is_other_number) {
+        return false;
+    }
     let is_signed = opcode.split('.').next_back() == Some("s16");
     let is_other = matches!(head, "setp" | "set" | "slct" | "min" | "max" | "shr" | "div" | "rem" | "sad" | "cvt");
     is_signed && (is_other || matches!(head, "mul" | "mad") && !opcode.contains(".lo."))
