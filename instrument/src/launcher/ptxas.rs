@@ -48,7 +48,8 @@ pub fn run(arguments: &[OsString], settings: &Settings) -> Result<u8, Error> {
     }
     let inputs = inputs(&arguments)?;
     if inputs.is_empty() {
-        if !["--help", "-h"].into_iter().any(|option| arguments.iter().any(|word| word == option)) {
+        // What names no file only asks, as `--list-version` does.
+        if arguments.iter().any(|word| Path::new(word).is_file()) {
             if settings.strict {
                 return Err(Error::new("no input holds PTX, so nothing gets polls", "name a file with PTX"));
             }
