@@ -376,12 +376,23 @@ pub(in crate::polls) fn stays(out: &mut Insertion<'_>, (number, nth): (u32, u32)
     let _ = write!(out, "\n$__cuinstr_in{number}_{nth}:");
 }
 
-/// Where strips end: the user's `branches` out of the loop.
-pub(in crate::polls) fn ways_out<'b>(out: &mut Insertion<'_>, number: u32, branches: impl Iterator<Item = &'b str>) {
-    let _ = write!(out, "\n$__cuinstr_out{number}:\n\t");
-    for branch in branches {
-        let _ = write!(out, "{branch};\n\t");
+/// Where strips end: the `ways` out of the loop once more.
+pub(in crate::polls) fn strip_ends(out: &mut Insertion<'_>, number: u32, ways: &str) {
+    let _ = write!(out, "\n$__cuinstr_out{number}:\n\t{ways}");
+}
+
+/// A way out that is taken where the predicate is `leaves_if`, with the statements that follow then.
+pub(in crate::polls) fn way_out<'b>(
+    out: &mut String,
+    (number, nth): (u32, u32),
+    (predicate, leaves_if): (&str, bool),
+    statements: impl Iterator<Item = &'b str>,
+) {
+    let _ = write!(out, "@{}{predicate} bra $__cuinstr_on{number}_{nth};\n\t", if leaves_if { "!" } else { "" });
+    for statement in statements {
+        let _ = write!(out, "{statement};\n\t");
     }
+    let _ = write!(out, "$__cuinstr_on{number}_{nth}:\n\t");
 }
 
 /// In front of a loop's test: on to the next iteration of the strip. The user's comparison may follow once more.

@@ -3,7 +3,9 @@
 use super::{Placer, Test};
 use crate::polls::emit;
 use crate::polls::find::counted::Counted;
-use cuinstr_ptx::Flow;
+use cuinstr_ptx::{Flow, Operand, Register, Span};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl<'a> Placer<'_, 'a> {
     /// The blocks of a loop that each iteration comes by, and that end with a branch out of it.
@@ -62,18 +64,77 @@ impl<'a> Placer<'_, 'a> {
                 matches!(function.statements[first].flow, Flow::Return | Flow::End)
             });
             if is_own && !returns && statement.scope == scope && declared.means_one(function, predicate, header) {
-                ways.push(statement);
+                ways.push(block);
             }
         }
         if ways.is_empty() {
             return;
         }
+        // As an iteration comes by them: a predicate says nothing before.
+        ways.sort_by(|one, other| if self.context.loops.dominates(*one, *other) { Ordering::Less } else { Ordering::Greater });
         for (way, nth) in ways.iter().zip(0..) {
-            let guard = &self.module.text[way.start as usize..way.opcode as usize];
-            emit::leaves(&mut self.edits.at(way.start), (name, nth), guard.trim());
-            emit::stays(&mut self.edits.at(way.end + 1), (name, nth));
+            let branch = function.statements[self.last(*way) as usize];
+            let guard = Span { start: branch.start, end: branch.opcode }.of(self.module.text).trim();
+            emit::leaves(&mut self.edits.at(branch.start), (name, nth), guard);
+            emit::stays(&mut self.edits.at(branch.end + 1), (name, nth));
         }
-        let branches = ways.iter().map(|way| &self.module.text[way.start as usize..way.end as usize]);
-        emit::ways_out(&mut self.edits.at(behind), name, branches);
+        let again = self.ways_out(name, test, &ways);
+        emit::strip_ends(&mut self.edits.at(behind), name, &again);
+    }
+
+    /// The `ways` out once more, for where strips end. A compiler that gives a register its value behind the loop does so in front of each
+    /// way out. With all of these moves once more here, ptxas leaves them out of the hot loop.
+    fn ways_out(&self, name: u32, test: Test<'_>, ways: &[u32]) -> String {
+        let spelled = |from: u32, statement: u32| {
+            Span { start: from, end: self.context.function.statements[statement as usize].end }.of(self.module.text)
+        };
+        let in_front_of_test = self.moves(test.block);
+        let (mut out, mut behind) = (String::new(), BTreeMap::new());
+        for (way, nth) in ways.iter().zip(0..) {
+            let branch = self.last(*way);
+            let moves = self.moves(*way);
+            let twin = |(_, to): &(u32, Register)| in_front_of_test.iter().find(|(_, other)| other == to).copied();
+            let twins: Option<Vec<_>> = moves.iter().map(twin).collect();
+            match (twins, self.predicate(*way)) {
+                (Some(twins), Some((predicate, leaves_if))) if !twins.is_empty() => {
+                    behind.extend(twins);
+                    let moves = moves.iter().map(|(statement, _)| spelled(self.start_of(*statement), *statement));
+                    let leaves = spelled(self.context.function.statements[branch as usize].opcode, branch);
+                    emit::way_out(&mut out, (name, nth), (predicate, leaves_if), moves.chain([leaves]));
+                }
+                _ => out.extend([spelled(self.start_of(branch), branch), ";\n\t"]),
+            }
+        }
+        for statement in behind.into_keys() {
+            out.extend([spelled(self.start_of(statement), statement), ";\n\t"]);
+        }
+        out
+    }
+
+    /// The `mov`s directly in front of a block's last statement, and what they write. None if one writes what another reads or writes: all may
+    /// be made again behind that statement.
+    fn moves(&self, block: u32) -> Vec<(u32, Register)> {
+        let (code, function) = (self.context.code, self.context.function);
+        let last = self.last(block);
+        let scope = function.statements[last as usize].scope;
+        let mut moves = Vec::new();
+        let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
+        for statement in (self.context.graph.blocks[block as usize].first..last).rev() {
+            let at = function.statements[statement as usize];
+            let is_move = code.opcode(statement).starts_with("mov.") && !at.guarded && at.scope == scope;
+            let (to, from) = match *code.operands(statement) {
+                [Operand::Register(to), from @ (Operand::Register(_) | Operand::Integer(_) | Operand::Constant)] if is_move => (to, from),
+                _ => break,
+            };
+            if let Operand::Register(from) = from {
+                reads.insert(from);
+            }
+            if !writes.insert(to) {
+                return Vec::new();
+            }
+            moves.push((statement, to));
+        }
+        moves.reverse();
+        if reads.is_disjoint(&writes) { moves } else { Vec::new() }
     }
 }
