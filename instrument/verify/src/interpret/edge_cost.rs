@@ -31,6 +31,12 @@ pub(crate) struct Count {
 pub(crate) const NEVER: Count = Count { rounds: 0, step: 1, slot: u32::MAX, rises: false, signed: false, end: 0 };
 
 impl Count {
+    /// With one round more, behind those that are counted.
+    pub(crate) fn with_one_more(self) -> Self {
+        let step = i128::from(self.step);
+        Self { rounds: self.rounds.saturating_add(1), end: if self.rises { self.end + step } else { self.end - step }, ..self }
+    }
+
     /// What it costs to enter the loop with this value in its register, if each round costs so much.
     pub(crate) fn price(&self, counter: &Value, factor: u32, width: u8) -> Price {
         let (range, whole) = (counter.range.as_integers(self.signed, width), Interval::full(width).as_integers(self.signed, width));

@@ -79,7 +79,13 @@ impl Pass<'_, '_> {
                     return self.anything(found);
                 }
                 let Some(state) = found.states[at].clone() else { continue };
-                for (edge, to, mut state) in self.leave_by_ways(self.order[at], state, &mut found) {
+                let asked = std::mem::take(&mut found.asks);
+                let ways = self.leave_by_ways(self.order[at], state, &mut found);
+                if found.asks {
+                    found.asks_in.insert(self.order[at]);
+                }
+                found.asks |= asked;
+                for (edge, to, mut state) in ways {
                     found.open.push(edge);
                     self.charge(self.order[at], to, &mut state);
                     if Some(to) == self.head {

@@ -8,7 +8,7 @@ use crate::interpret::edge_cost::EdgeCost;
 use crate::interpret::parameters::Returns;
 use crate::interpret::slice::Slice;
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most ways back to a block that are kept apart.
 pub(crate) const MOST_BACK: usize = 64;
@@ -73,6 +73,8 @@ pub(crate) struct Found {
     pub(crate) returns: bool,
     /// Whether the assumption about the flag decided something: a load stood for it, or a callee did not return because of it.
     pub(crate) asks: bool,
+    /// Blocks in which it did.
+    pub(crate) asks_in: BTreeSet<u32>,
 }
 
 impl Pass<'_, '_> {

@@ -68,6 +68,12 @@ fn start(found: &Found, again: &State, slot: u32, width: u8) -> Option<Interval>
 /// What a register pays for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fall {
+    /// The register, as a slot, and whether it falls as an unsigned integer.
+    pub(crate) slot: u32,
+    pub(crate) unsigned: bool,
+    /// Where it begins at most, and ends at least.
+    pub(crate) from: i128,
+    pub(crate) to: i128,
     /// How far it may fall in all, in rounds that come back.
     pub(crate) span: u64,
     /// How many rounds of the loop that allows.
@@ -82,9 +88,7 @@ pub(crate) struct Fall {
 /// or at least does not rise then.
 pub(crate) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, own: u64) -> Option<Fall> {
     let again = found.again.as_ref()?;
-    let falls = |slot: u32, value: &Value| value.delta.map(Delta::plain).filter(|delta| delta.slot == slot && delta.hi <= 0);
     let reach = |range: Interval, unsigned: bool, slot: u32| range.as_integers(!unsigned, pass.slice.slots[slot as usize].1);
-    let few = |span: i128| u64::try_from(span).ok().filter(|span| *span <= MOST_ROUNDS);
     let bound = |(slot, value): (u32, &Value)| {
         let delta = falls(slot, value)?;
         let range = base.get(slot).map_or(Interval::full(pass.slice.slots[slot as usize].1), |base| base.range);
@@ -94,9 +98,34 @@ pub(crate) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, o
         let lowest = last.filter(|(last, _)| last.unsigned == delta.unsigned).map(|(_, last)| reach(last, delta.unsigned, slot).lo);
         let whole = lowest.and_then(|lowest| few(range.hi - range.lo.min(lowest)));
         let each = delta.hi.unsigned_abs();
-        Some(Fall { span, own: span.checked_div(each).unwrap_or(own), each, whole })
+        let own = span.checked_div(each).unwrap_or(own);
+        Some(Fall { slot, unsigned: delta.unsigned, from: range.hi, to: range.lo, span, own, each, whole })
     };
     let all: Vec<Fall> = again.iter().filter_map(bound).collect();
     let best = all.iter().min_by_key(|fall| (fall.span, fall.own))?;
     Some(Fall { whole: all.iter().filter_map(|fall| fall.whole).min(), ..*best })
+}
+
+/// The same of what goes on amid a round, too, with these values: the register must not rise there, either.
+pub(crate) fn counts_amid(pass: &Pass<'_, '_>, found: &Found, starts: &[(u32, State)], fall: Fall) -> Option<Fall> {
+    let width = pass.slice.slots[fall.slot as usize].1;
+    let does_fall =
+        |state: &State| state.get(fall.slot).and_then(|value| falls(fall.slot, value)).is_some_and(|delta| delta.unsigned == fall.unsigned);
+    if found.again.as_ref().is_some_and(|again| !does_fall(again)) {
+        return None;
+    }
+    let held = |(_, state): &(u32, State)| state.get(fall.slot).map_or(Interval::full(width), |value| value.range);
+    let from = starts.iter().map(|start| held(start).as_integers(!fall.unsigned, width).hi).fold(fall.from, i128::max);
+    let span = few(from - fall.to)?;
+    // In its last round only what falls from the head on is known.
+    let own = span.checked_div(fall.each).unwrap_or(fall.own);
+    Some(Fall { from, span, own, whole: None, ..fall })
+}
+
+fn falls(slot: u32, value: &Value) -> Option<Delta> {
+    value.delta.map(Delta::plain).filter(|delta| delta.slot == slot && delta.hi <= 0)
+}
+
+fn few(span: i128) -> Option<u64> {
+    u64::try_from(span).ok().filter(|span| *span <= MOST_ROUNDS)
 }

@@ -79,6 +79,8 @@ pub(crate) struct Paid {
     pub(crate) again: u64,
     /// In all of its rounds, the last one too, if the register pays there.
     pub(crate) whole: Option<u64>,
+    /// Together with rounds of the outer loop, where one of these costs as much, from the same register.
+    pub(crate) joint: Option<u64>,
 }
 
 /// Rounds that are counted together.
@@ -88,9 +90,8 @@ pub(crate) struct Shared {
     pub(crate) own: u64,
     /// Heads of the loops inside, and how many rounds of each are paid for.
     pub(crate) inside: Vec<(u32, Paid)>,
-    /// Those among them of which a round costs no more than a round of the loop itself, from the same register: what it pays for is of both together.
-    pub(crate) joint: Vec<u32>,
-    /// Rounds of the loop itself that need not pay: the last one, and one that comes back with a zero that ends the next.
+    /// Rounds of the loop itself that need not pay: the last one, one that comes back with a zero that ends the next, and the first where it may go by
+    /// other ways than those that come behind it.
     pub(crate) unpaid: u64,
 }
 
@@ -100,12 +101,16 @@ impl Shared {
         for (head, rounds) in other.inside {
             match self.inside.iter_mut().find(|(known, _)| *known == head) {
                 Some((_, known)) => {
-                    *known = Paid { again: rounds.again.min(known.again), whole: rounds.whole.into_iter().chain(known.whole).min() }
+                    let least = |one: Option<u64>, two: Option<u64>| one.into_iter().chain(two).min();
+                    *known = Paid {
+                        again: rounds.again.min(known.again),
+                        whole: least(rounds.whole, known.whole),
+                        joint: least(rounds.joint, known.joint),
+                    };
                 }
                 None => self.inside.push((head, rounds)),
             }
         }
-        self.joint.extend(other.joint);
         Self { own: self.own.min(other.own), unpaid: self.unpaid.max(other.unpaid), ..self }
     }
 

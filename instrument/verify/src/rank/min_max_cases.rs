@@ -99,7 +99,7 @@ fn follow(
     let all_back = sources.iter().filter(|block| is_member(block)).all(|block| rpo[*block as usize] >= rpo[head as usize]);
     work.pass(known.order, &[(from, start.clone())], &way, |found, pass| {
         if sources.len() > MOST_BACK || !all_back {
-            return Some((found.states[pass.position[head as usize] as usize].clone()?, false));
+            return Some((found.states[pass.position[head as usize] as usize].clone()?, true));
         }
         let mut again: Option<State> = None;
         let back = |at: u32, to: u32, state: State| {

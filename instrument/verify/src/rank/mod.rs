@@ -9,6 +9,7 @@ pub(crate) mod nest;
 pub(crate) mod nest_phases;
 pub(crate) mod paying;
 pub(crate) mod phases;
+pub(crate) mod poll_order;
 pub(crate) mod precision;
 pub(crate) mod ranking;
 pub(crate) mod remaining;

@@ -15,11 +15,9 @@ use crate::program::instruction::Register;
 use crate::rank::loop_proof::prove;
 use crate::rank::loops::{Known, LoopProof, Proof, Why};
 use crate::rank::min_max_cases::by_cases;
-use crate::rank::paying::ASKED;
-use crate::rank::ranking::remaining;
+use crate::rank::poll_order::is_passed_once;
 use crate::rank::remaining::Remaining;
 use crate::rank::shared::share;
-use cuinstr_ptx::Flow;
 
 /// Deepest chain of loops within loops that is followed.
 const DEEPEST: usize = 50;
@@ -68,9 +66,8 @@ pub(crate) fn rounds_by<'a>(
         let all_back = |block: &u32| rpo[*block as usize] >= rpo[head as usize];
         let sources = body.graph.sources(head);
         if sources.len() > MOST_BACK || !sources.iter().filter(|block| is_member(block)).all(all_back) {
-            // Where it is entered elsewhere, part of a round comes first.
-            let is_other = |block: &u32| *block != head && !body.graph.sources(*block).iter().all(is_member);
-            return Some((base_of(head)?, blocks.iter().any(is_other)));
+            // Part of a round may come first: where it is entered elsewhere, or behind a poll.
+            return Some((base_of(head)?, true));
         }
         let mut states = base.back.range((head, 0)..=(head, u32::MAX)).filter(|((_, from), _)| is_member(from)).map(|(_, state)| state);
         let first = states.next()?.clone();
@@ -127,8 +124,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
                     }
                     proved => proved,
                 };
-                // Where the first round asks, too, what is inside counts once.
-                let begun = base.1 && !(proof == Proof::Polled && has_more(work.body, &blocks) && asks_at_once(work, &blocks, head, known));
+                let begun = base.1 && !(proof == Proof::Polled && is_passed_once(work, &blocks, head, known));
                 (proof, Remaining { begun, ..left })
             }
         };
@@ -165,22 +161,6 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
         });
     }
     found
-}
-
-/// Whether a loop holds another one, or a call.
-fn has_more(body: &Body<'_>, blocks: &[u32]) -> bool {
-    let is_call = |block: &u32| body.graph.last(*block).is_some_and(|last| body.function.statements[last as usize].flow == Flow::Call);
-    // A second edge back in a loop of as many blocks.
-    let back =
-        |block: &u32| body.graph.edges(*block).iter().filter(|edge| edge.to <= *block && blocks.binary_search(&edge.to).is_ok()).count();
-    blocks.iter().any(is_call) || blocks.iter().map(back).sum::<usize>() > 1
-}
-
-/// Whether each round of a loop ends once the flag is set, also the one that it is entered with.
-fn asks_at_once(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, known: &Known<'_>) -> bool {
-    let Some(base) = (known.base_of)(head) else { return false };
-    let left = remaining(work, blocks, head, &(base, false), ASKED, &[]);
-    left.blocks.is_empty() && left.asks
 }
 
 /// How many loops are not proved.

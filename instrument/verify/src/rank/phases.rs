@@ -7,7 +7,7 @@ use crate::interpret::work::Work;
 use crate::program::instruction::Operand;
 use crate::rank::linear::MOST_TOGETHER;
 use crate::rank::nest_phases::{Paid, Phases, together_in_phases};
-use crate::rank::paying::pays;
+use crate::rank::paying::Payers;
 use crate::rank::ranking::remaining;
 use crate::rank::remaining::Remaining;
 
@@ -91,7 +91,8 @@ impl Phases<'_> {
         let graph = work.body.graph;
         let mut times = |ways: &[(u32, u32)]| {
             let edge_cost = |from: u32, to: u32| ways.contains(&(from, to)).then_some(EdgeCost::Round(1));
-            pays(work, (self.blocks, self.head), (&self.base.0, None), u64::MAX, &edge_cost).map(|fall| fall.span)
+            let payers = Payers { blocks: self.blocks, head: self.head, base: &self.base.0, not_zero: None, rounds: u64::MAX };
+            payers.pay(work, &edge_cost).map(|fall| fall.span)
         };
         let mut paid = Paid { edges: Vec::new(), ways: Vec::new(), times: 0 };
         for &(block, both) in branches.iter().take(MOST_BRANCHES) {

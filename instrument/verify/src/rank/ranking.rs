@@ -2,6 +2,7 @@
 
 use crate::domain::state::State;
 use crate::domain::value::Assumption;
+use crate::interpret::edge_cost::{Count, NEVER};
 use crate::interpret::work::Work;
 use crate::rank::logarithmic::{MOST_LENGTHS, logarithmic};
 use crate::rank::remaining::{Remaining, ends_at_zero, may_stop_at_zero, remaining_from};
@@ -33,8 +34,14 @@ pub(crate) fn remaining(
     for slot in left.again.as_ref().map_or_else(Vec::new, |again| may_stop_at_zero(again, 1)) {
         let Some(asks) = ends_at_zero(work, &left.blocks, head, &base.0, (assumption, shut), slot) else { continue };
         let others = remaining_from(work, &left.blocks, head, base, (assumption, shut), Some(slot));
-        if others.count.is_some() || others.blocks.is_empty() {
-            return Remaining { asks: left.asks || asks || others.asks, ..others };
+        let asks = left.asks || asks || others.asks;
+        // The round that comes back with zero is not among them, and then none of them may come back.
+        if others.blocks.is_empty() {
+            let count = Some(Count { rounds: 1 + u64::from(base.1), ..NEVER });
+            return Remaining { count, asks, not_zero: Some(slot), ..left };
+        }
+        if let Some(count) = others.count {
+            return Remaining { count: Some(count.with_one_more()), asks, ..others };
         }
     }
     let count = by_lengths(work, &left).or_else(|| wrapping(work, (&left.blocks, head), base, (assumption, shut), &left.steps));

@@ -12,7 +12,8 @@ use crate::interpret::step::each_needed;
 use crate::interpret::work::{Work, allotted};
 use crate::rank::linear::{Fall, MOST_ROUNDS};
 use crate::rank::loops::{Known, LoopProof, Paid, Proof, Shared};
-use crate::rank::paying::{ASKED, pays};
+use crate::rank::paying::{ASKED, Payers};
+use crate::rank::poll_order;
 use crate::rank::ranking::remaining;
 use crate::rank::remaining::{ends_at_zero, may_stop_at_zero, remaining_from};
 use crate::rank::weight::{iterations, product, weights_of};
@@ -47,14 +48,15 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Kn
             continue;
         }
         if found[index].together {
-            let paid = Paid { again: count.rounds, whole: None };
+            let paid = Paid { again: count.rounds, whole: None, joint: None };
             let all = inside.iter().map(|number| (found[*number].head, paid)).collect();
-            let unpaid = unpaid(found[index].not_zero);
-            found[index].shared = Some(Shared { own: count.rounds, inside: all, joint: Vec::new(), unpaid });
+            let unpaid = 2 + u64::from(found[index].not_zero.is_some());
+            found[index].shared = Some(Shared { own: count.rounds, inside: all, unpaid });
             continue;
         }
         let Some(base) = (known.base_of)(head) else { continue };
-        let mut outer = Outer { found, index, count, inside: &inside, base, not_zero: found[index].not_zero };
+        let amid = amid(work, &found[index], &base, known);
+        let mut outer = Outer { found, index, count, inside: &inside, base, not_zero: found[index].not_zero, amid };
         let mut shared = outer.shared(work, known);
         // What is paid with may stop at zero, too, if that ends all further rounds.
         if work.slice.is_close && outer.not_zero.is_none() && outer.lacks(shared.as_ref()) {
@@ -86,7 +88,8 @@ fn share_entries(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Known
         let shared = found[index].shared.take();
         let inside: Vec<usize> = (index + 1..found.len()).filter(|number| found[*number].parent == Some(index)).collect();
         work.budget = work.budget.max(allotted(&found[index].blocks, work.slice));
-        let outer = Outer { found, index, count, inside: &inside, base, not_zero: found[index].not_zero };
+        let amid = amid(work, &found[index], &base, known);
+        let outer = Outer { found, index, count, inside: &inside, base, not_zero: found[index].not_zero, amid };
         found[index].shared = outer.paid_at_entries(work, known, shared, 0);
         if too_many(found) == Some(index) {
             return;
@@ -116,6 +119,9 @@ struct Outer<'f> {
     base: State,
     /// A register that is taken to be something else than zero there: see [`remaining`].
     not_zero: Option<u32>,
+    /// Loops and calls inside that control may come to without passing the head, with what registers hold there. None if a first round may come back with
+    /// the zero that others do not come back with.
+    amid: Option<Vec<(u32, State)>>,
 }
 
 impl Outer<'_> {
@@ -132,6 +138,12 @@ impl Outer<'_> {
         })
     }
 
+    /// The rounds that a fall pays for, at so much for each. A last round that begins with the zero that is left out does not pay.
+    fn paid(&self, fall: Fall, price: u64) -> Paid {
+        let whole = fall.whole.filter(|_| self.not_zero.is_none());
+        Paid { again: fall.span / price, whole: whole.map(|whole| whole / price), joint: None }
+    }
+
     /// Registers that may be zero where a round begins, but no such round comes back.
     fn stops_at_zero(&self, work: &mut Work<'_, '_>) -> Vec<u32> {
         let (round, base) = (self.round(), (self.base.clone(), false));
@@ -142,9 +154,20 @@ impl Outer<'_> {
         slots
     }
 
-    /// What some register pays for if rounds inside cost so much.
-    fn pays(&self, work: &mut Work<'_, '_>, edge_cost: &dyn Fn(u32, u32) -> Option<EdgeCost>) -> Option<Fall> {
-        pays(work, (&self.round().left, self.round().head), (&self.base, self.not_zero), self.count.rounds, edge_cost)
+    /// What some register pays for if rounds inside cost so much, and in how many rounds it need not pay: the last one; one that comes back with the zero that
+    /// is left out; and where that is not known of them, the first, and that in which a poll lies.
+    fn pays(&self, work: &mut Work<'_, '_>, is_by_rounds: bool, edge_cost: &dyn Fn(u32, u32) -> Option<EdgeCost>) -> Option<(Fall, u64)> {
+        let round = self.round();
+        let unpaid = 1 + u64::from(self.not_zero.is_some());
+        let payers = |blocks| Payers { blocks, head: round.head, base: &self.base, not_zero: self.not_zero, rounds: self.count.rounds };
+        if let Some(amid) = self.amid.as_ref().filter(|amid| is_by_rounds || amid.is_empty()) {
+            let all = payers(&round.blocks);
+            let fall = all.pay(work, edge_cost).and_then(|fall| all.pay_amid(work, amid, fall, edge_cost));
+            if let Some(fall) = fall {
+                return Some((fall, unpaid));
+            }
+        }
+        payers(&round.left).pay(work, edge_cost).map(|fall| (fall, unpaid + 1))
     }
 
     /// Whether some register that falls may pay for each round of these loops: each of them has to write something that the register is made of. What
@@ -209,12 +232,15 @@ impl Outer<'_> {
             if !self.may_pay(work.slice, together) {
                 continue;
             }
-            let Some(fall) = self.pays(work, &edge_cost) else { continue };
-            let unpaid = unpaid(self.not_zero);
-            let shared = shared.get_or_insert_with(|| Shared { own: fall.own, inside: Vec::new(), joint: Vec::new(), unpaid });
+            let Some((fall, unpaid)) = self.pays(work, true, &edge_cost) else { continue };
+            let shared = shared.get_or_insert_with(|| Shared { own: fall.own, inside: Vec::new(), unpaid });
             shared.own = shared.own.min(fall.own);
-            shared.inside.extend(together.iter().map(|number| (found[*number].head, paid(fall, step(*number)))));
-            shared.joint.extend(together.iter().filter(|number| step(**number) <= fall.each).map(|number| found[*number].head));
+            shared.unpaid = shared.unpaid.max(unpaid);
+            for number in together {
+                let paid = self.paid(fall, step(*number));
+                let joint = (step(*number) <= fall.each).then_some(paid.again);
+                shared.inside.push((found[*number].head, Paid { joint, ..paid }));
+            }
             if nth == 0 {
                 // All loops are in the first group.
                 break;
@@ -246,11 +272,10 @@ impl Outer<'_> {
             for factor in if most > 1 { vec![most, 1] } else { vec![1] } {
                 let is_entry = |from: u32, to: u32| to == head && !is_member(&from);
                 let edge_cost = |from: u32, to: u32| is_entry(from, to).then_some(EdgeCost::Entry(inner, factor));
-                if let Some(fall) = self.pays(work, &edge_cost) {
-                    let unpaid = unpaid(self.not_zero);
-                    let shared =
-                        shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), joint: Vec::new(), unpaid });
-                    shared.inside.push((head, paid(fall, inner.step.saturating_mul(factor.into()))));
+                if let Some((fall, unpaid)) = self.pays(work, false, &edge_cost) {
+                    let shared = shared.get_or_insert_with(|| Shared { own: self.count.rounds, inside: Vec::new(), unpaid });
+                    shared.unpaid = shared.unpaid.max(unpaid);
+                    shared.inside.push((head, self.paid(fall, inner.step.saturating_mul(factor.into()))));
                     break;
                 }
             }
@@ -259,14 +284,14 @@ impl Outer<'_> {
     }
 }
 
-/// Rounds that need not pay, if the one that comes back with a zero in a register is left out.
-fn unpaid(not_zero: Option<u32>) -> u64 {
-    1 + u64::from(not_zero.is_some())
-}
-
-/// The rounds that a fall pays for, at so much for each.
-fn paid(fall: Fall, price: u64) -> Paid {
-    Paid { again: fall.span / price, whole: fall.whole.map(|whole| whole / price) }
+/// See [`Outer::amid`].
+fn amid(work: &mut Work<'_, '_>, round: &LoopProof, base: &State, known: &Known<'_>) -> Option<Vec<(u32, State)>> {
+    let comes_back = |slot| ends_at_zero(work, &round.blocks, round.head, base, (ASKED, &[]), slot).is_none();
+    if round.not_zero.is_some_and(comes_back) {
+        return None;
+    }
+    let amid = poll_order::amid(work, &round.blocks, round.head, base);
+    amid.into_iter().map(|block| Some((block, (known.base_of)(block)?))).collect()
 }
 
 /// The count of a loop from where it is entered on, rather than from where it first comes round.

@@ -72,14 +72,14 @@ impl Passes {
             if left.binary_search(&round.head).is_err() {
                 times = times.min(within(child).saturating_mul(others(&all[outer])));
             } else if let Some((shared, paid)) = paid.and_then(|shared| Some((shared, shared.paid_of(round.head)?))) {
-                let together = |rounds: u64| {
-                    let alone = rounds.saturating_add(entered);
-                    if shared.joint.contains(&round.head) { alone.min(rounds.saturating_add(shared.unpaid)) } else { alone }
-                };
                 // Where a round need not pay, what is inside it counts once more.
-                let once_more = |rounds: u64, times: u64| together(rounds).saturating_add(within(child).saturating_mul(times));
-                times = times.min(once_more(paid.again, shared.unpaid));
-                times = times.min(paid.whole.map_or(u64::MAX, |whole| once_more(whole, shared.unpaid - 1)));
+                let once_more = |rounds: u64, times: u64| rounds.saturating_add(within(child).saturating_mul(times));
+                let again = paid.again.saturating_add(entered);
+                let again = again.min(paid.joint.map_or(u64::MAX, |joint| joint.saturating_add(shared.unpaid)));
+                times = times.min(once_more(again, shared.unpaid));
+                // The last round pays there, too.
+                let others = shared.unpaid - 1;
+                times = times.min(paid.whole.map_or(u64::MAX, |whole| once_more(whole.saturating_add(entered), others)));
             }
             around.retain(|other| all[*other].depth < round.depth);
             for other in &around {
