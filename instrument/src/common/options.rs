@@ -169,6 +169,8 @@ pub struct UnitMacro {
     pub undefined: usize,
     /// Whether a text that gets no polls makes it repeat: one of the command line, or of a header that stays as it is.
     pub repeats: bool,
+    /// Whether its text marks a function that a GPU may run.
+    pub marks: bool,
     /// Whether it may change a variable of the function that uses it.
     pub changes: bool,
     /// Whether it leaves a loop, a turn of one, or a function.

@@ -1,7 +1,9 @@
 //! What other files of a translation unit, and the command line, say of the macros that one of them uses.
 
-use crate::options::{CompilerLoop, UnitMacro, ValueMacro};
+use crate::options::{CompilerLoop, Options, UnitMacro, ValueMacro};
 use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::function::marks;
+use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::{Kind, Lexed, Line, Token, is_name_byte, lex};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +17,8 @@ struct Definitions<'a> {
     labels: BTreeSet<&'a [u8]>,
     /// Whether a text that stays as it is repeats, or uses a macro of which one does.
     repeats: bool,
+    /// Whether a text marks a device function.
+    marks: bool,
     /// Whether a text may change a variable.
     changes: bool,
     /// Whether a text leaves what is around it.
@@ -26,13 +30,15 @@ struct Definitions<'a> {
 }
 
 /// The macros of these texts, of which `unchanged` ones, the command line among them, get no polls. `values` are those that stand for values, and `loops`
-/// those of which the compiler makes loops.
+/// those of which the compiler makes loops. `options` name those that mark device functions.
 pub(super) fn of_unit(
     files: &[(&[u8], Lexed)],
     unchanged: &[(&[u8], Lexed)],
     values: &[ValueMacro],
     loops: &BTreeMap<Vec<u8>, CompilerLoop>,
+    options: &Options,
 ) -> Vec<UnitMacro> {
+    let marking = Macros::read(b"", &Lexed::default(), options);
     let mut all: BTreeMap<&[u8], Definitions> = BTreeMap::new();
     for (source, lexed, stays) in
         files.iter().map(|(source, lexed)| (*source, lexed, false)).chain(unchanged.iter().map(|(source, lexed)| (*source, lexed, true)))
@@ -42,7 +48,7 @@ pub(super) fn of_unit(
                 Line::Define(define) => {
                     let body = Fragment::of_macro(source, define.name.clone(), define.body.clone());
                     let parameters = if define.function_like { &source[define.name.end..define.body.start] } else { &[] };
-                    all.entry(&source[define.name.clone()]).or_default().read(source, &body, parameters, stays);
+                    all.entry(&source[define.name.clone()]).or_default().read(source, &body, parameters, stays, &marking);
                 }
                 Line::Other => {
                     let words = lex(source, directive.span.clone(), true).tokens;
@@ -66,6 +72,7 @@ pub(super) fn of_unit(
         definitions: definitions.count,
         undefined: definitions.undefined,
         repeats: definitions.repeats,
+        marks: definitions.marks,
         changes: definitions.changes && !harmless.contains(name),
         leaves: definitions.leaves,
         labels: definitions.labels.iter().map(|label| text(label)).collect(),
@@ -88,7 +95,7 @@ fn spread<'a>(all: &mut BTreeMap<&'a [u8], Definitions<'a>>) {
         let parts = (1..name.len()).flat_map(|length| [&name[..length], &name[name.len() - length..]]);
         let made = all.get(name).and_then(|definitions| definitions.compiler_loop).map(|made| made.message);
         let pasting = parts.filter(|_| told.repeats || made.is_some()).filter_map(|part| pasters.get(part)).flatten();
-        let pasted = Told { repeats: told.repeats, made, ..Told::default() };
+        let pasted = Told { repeats: told.repeats, marks: told.marks, made, ..Told::default() };
         let reached = users.get(name).into_iter().flatten().map(|user| (user, &told)).chain(pasting.map(|paster| (paster, &pasted)));
         for (other, told) in reached {
             if all.get_mut(other).is_some_and(|definitions| definitions.take(told)) {
@@ -103,6 +110,7 @@ fn spread<'a>(all: &mut BTreeMap<&'a [u8], Definitions<'a>>) {
 struct Told<'a> {
     labels: BTreeSet<&'a [u8]>,
     repeats: bool,
+    marks: bool,
     changes: bool,
     leaves: bool,
     /// A loop that the compiler makes whatever a use gives.
@@ -112,18 +120,20 @@ struct Told<'a> {
 impl<'a> Definitions<'a> {
     fn told(&self) -> Told<'a> {
         let made = self.compiler_loop.filter(|made| made.parameter.is_none()).map(|made| made.message);
-        Told { labels: self.labels.clone(), repeats: self.repeats, changes: self.changes, leaves: self.leaves, made }
+        Told { labels: self.labels.clone(), repeats: self.repeats, marks: self.marks, changes: self.changes, leaves: self.leaves, made }
     }
 
     fn says_something(&self) -> bool {
-        self.repeats || self.changes || self.leaves || self.compiler_loop.is_some() || !self.labels.is_empty()
+        self.repeats || self.marks || self.changes || self.leaves || self.compiler_loop.is_some() || !self.labels.is_empty()
     }
 
     /// Whether that was not known.
     fn take(&mut self, told: &Told<'a>) -> bool {
-        let before = (self.labels.len(), self.repeats, self.changes, self.leaves, self.compiler_loop);
+        let state = |now: &Self| (now.labels.len(), now.repeats, now.marks, now.changes, now.leaves, now.compiler_loop);
+        let before = state(self);
         self.labels.extend(&told.labels);
         self.repeats |= told.repeats;
+        self.marks |= told.marks;
         self.changes |= told.changes;
         self.leaves |= told.leaves;
         if let Some(message) = told.made
@@ -131,13 +141,14 @@ impl<'a> Definitions<'a> {
         {
             self.compiler_loop = Some(CompilerLoop { message, parameter: None, factor: 1 });
         }
-        before != (self.labels.len(), self.repeats, self.changes, self.leaves, self.compiler_loop)
+        before != state(self)
     }
 
-    fn read(&mut self, source: &'a [u8], body: &Fragment, parameters: &[u8], stays: bool) {
+    fn read(&mut self, source: &'a [u8], body: &Fragment, parameters: &[u8], stays: bool, marking: &Macros) {
         let is_parameter = |text: &[u8]| text == b"__VA_ARGS__" || parameters.split(|byte| !is_name_byte(*byte)).any(|one| one == text);
         self.count += 1;
-        self.repeats |= stays && repeats(source, body);
+        self.repeats |= stays && (repeats(source, body) || calls_itself(source, body));
+        self.marks |= (0..body.len()).any(|at| marks(source, body, marking, at));
         for (at, token) in body.tokens.iter().enumerate() {
             let text = &source[token.range()];
             let joins = |at: usize| body.is(at, b'#') && body.is(at + 1, b'#');
@@ -180,6 +191,19 @@ fn repeats(source: &[u8], body: &Fragment) -> bool {
         || (count(Kind::Asm) > 0 && (has(b"bra") || has(b"brx") || has(b"call")))
 }
 
+/// Whether the text defines a function that names itself.
+fn calls_itself(source: &[u8], body: &Fragment) -> bool {
+    let defines = |at: usize| {
+        let close = body.mate(at + 1).filter(|close| *close > at && body.is(at + 1, b'('))?;
+        // Words such as `const` may stand between the parameters and the brace.
+        let open = (close + 1..body.len()).find(|at| !matches!(body.kind(*at), Some(Kind::Keyword | Kind::Ident)))?;
+        let end = body.mate(open).filter(|_| body.is(open, b'{'))?;
+        Some((body.text(source, at), open..end))
+    };
+    let mut defined = (0..body.len()).filter(|at| body.kind(*at) == Some(Kind::Ident)).filter_map(defines);
+    defined.any(|(name, mut inside)| inside.any(|at| body.text(source, at) == name))
+}
+
 /// The definitions among the lines of a text, as a text of their own, and what is said of their names.
 pub(super) fn definitions_of(text: &[u8]) -> Vec<u8> {
     let mut found = Vec::new();
@@ -205,7 +229,7 @@ mod tests {
             texts.iter().map(|text| (text.as_bytes(), lex(text.as_bytes(), 0..text.len(), false))).collect()
         };
         let tell = |one: UnitMacro| {
-            let flags = [(one.repeats, " repeats"), (one.changes, " changes"), (one.leaves, " leaves")];
+            let flags = [(one.repeats, " repeats"), (one.marks, " marks"), (one.changes, " changes"), (one.leaves, " leaves")];
             let flags: String = flags.iter().filter(|(holds, _)| *holds).map(|(_, word)| *word).collect();
             format!(
                 "{} {}-{}{flags}{}",
@@ -215,7 +239,7 @@ mod tests {
                 one.labels.iter().flat_map(|label| [" >", label]).collect::<String>()
             )
         };
-        of_unit(&read(files), &read(unchanged), &[], &BTreeMap::new()).into_iter().map(tell).collect()
+        of_unit(&read(files), &read(unchanged), &[], &BTreeMap::new(), &Options::default()).into_iter().map(tell).collect()
     }
 
     #[test]

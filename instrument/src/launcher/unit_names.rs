@@ -72,7 +72,7 @@ impl UnitNames {
             ..options.clone()
         };
         let loops = unit_loops::of_macros(&marking, &options);
-        self.unit_macros = unit_macros::of_unit(&files, &unchanged, &self.value_macros, &loops);
+        self.unit_macros = unit_macros::of_unit(&files, &unchanged, &self.value_macros, &loops, &options);
         let texts: Vec<(&str, &[u8])> = unit.iter().zip(&files).map(|((name, _), (text, _))| (*name, *text)).collect();
         let bytes = unit.iter().map(|(_, bytes)| bytes.to_vec());
         self.roles = bytes.zip(unit_cycles::roles(&texts, &options)).filter(|(_, role)| *role != Role::default()).collect();

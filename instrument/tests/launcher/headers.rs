@@ -441,7 +441,7 @@ fn macros_of_the_command_line_decide_conditions() {
 }
 
 /// What is said of a source with strict rules, and its text for the device where nothing is.
-fn strictly(project: &Project, options: &str, source: &str) -> Result<String, String> {
+pub(crate) fn strictly(project: &Project, options: &str, source: &str) -> Result<String, String> {
     let mut command = project.launch(&["-c", source]);
     command.env("SHIM_SOURCES", source).env("SHIM_OPTIONS", options).env("SHIM_ENDING", STEP).env("CUINSTR_FLAGS", "--strict");
     let output = command.output().expect("it runs");

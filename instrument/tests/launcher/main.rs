@@ -13,6 +13,7 @@ mod failures;
 mod half;
 mod headers;
 mod hook;
+mod macros;
 mod project;
 mod quotes;
 mod recursion;

@@ -2,7 +2,8 @@
 
 use super::planner::{Known, Owner, Planner};
 use crate::common::diagnostic::{Code, Diagnostic};
-use crate::common::options::AtExit;
+use crate::common::options::{AtExit, Options};
+use crate::common::site::Kind as SiteKind;
 use crate::source::analysis::call_graph::CallGraph;
 use crate::source::analysis::descent::Descent;
 use crate::source::analysis::{census, cost, descent, hardware, made_function};
@@ -18,7 +19,7 @@ use std::ops::Range;
 impl Planner<'_> {
     pub(super) fn fragment(&mut self, fragment: &Fragment, code: DeviceCode) {
         let source = self.input.source;
-        let DeviceCode { functions, outside, unmarked } = code;
+        let DeviceCode { functions, outside, unmarked, made_elsewhere } = code;
         let list: Vec<&Function> = functions.values().collect();
         let mut types = self.types.clone();
         if fragment.of_macro.is_some() && !list.is_empty() {
@@ -34,6 +35,7 @@ impl Planner<'_> {
         self.tell_of_functions(&known, &suspects, unmarked);
         if fragment.of_macro.is_none() {
             self.tell_of_pasted_attributes(fragment);
+            self.tell_of_functions_made_elsewhere(fragment, made_elsewhere);
         }
         // Runs of tokens outside functions come first: a macro's body is one, with the functions in it.
         let mut bodies: Vec<(Range<usize>, bool)> = outside.into_iter().map(|range| (range, false)).collect();
@@ -124,16 +126,20 @@ impl Planner<'_> {
         }
     }
 
+    /// Tells of device functions that macros make of texts which get no polls: those of the command line, or of headers that stay as they are.
+    fn tell_of_functions_made_elsewhere(&mut self, fragment: &Fragment, uses: Vec<usize>) {
+        for at in uses {
+            self.plan.summary.loops += 1;
+            let message = "this macro of the command line, or of a header that is not rewritten, makes device code that may repeat: \
+                           it is not polled";
+            self.gap(Code::NotPolled, message, fragment, at, &nobody(self.input.options), SiteKind::MacroLoop);
+        }
+    }
+
     /// Loops in host code that macros of this file take into device code: no function is seen around them.
     fn loops_in_arguments(&mut self, known: &Known, bodies: &[(Range<usize>, bool)]) {
         let (source, fragment, macros) = (self.input.source, known.fragment, self.input.macros);
-        let owner = Owner {
-            function: None,
-            name: String::new(),
-            style: PollStyle { polls: self.input.options.polls, host_too: true, inner: false, one_return: OneReturn::No },
-            untouched: None,
-            held: false,
-        };
+        let owner = nobody(self.input.options);
         let mut behind = 0;
         for name in 0..fragment.len() {
             let is_use = fragment.kind(name) == Some(Kind::Ident) && macros.makes_device_code(fragment.text(source, name));
@@ -175,4 +181,10 @@ impl Planner<'_> {
             self.plan.diagnostics.push(Diagnostic::new(Code::UnmarkedDeviceCode, message).at(at).in_function(name).help(advice));
         }
     }
+}
+
+/// The owner of what stands outside every function.
+fn nobody(options: &Options) -> Owner {
+    let style = PollStyle { polls: options.polls, host_too: true, inner: false, one_return: OneReturn::No };
+    Owner { function: None, name: String::new(), style, untouched: None, held: false }
 }

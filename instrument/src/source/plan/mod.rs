@@ -66,7 +66,8 @@ pub(crate) fn plan(input: &SourceFile, file: &Fragment) -> Plan {
     Rc::make_mut(&mut planner.others).extend(names);
     for fragment in &input.macros.fragments {
         let functions = function::find(input.source, fragment, input.macros).functions;
-        planner.fragment(fragment, DeviceCode { functions, outside: std::iter::once(0..fragment.len()).collect(), unmarked: Vec::new() });
+        let outside = std::iter::once(0..fragment.len()).collect();
+        planner.fragment(fragment, DeviceCode { functions, outside, ..DeviceCode::default() });
     }
     let mut plan = planner.plan;
     plan.sites.sort_by_key(|(offset, site)| (*offset, site.kind as u8));

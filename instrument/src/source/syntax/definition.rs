@@ -6,7 +6,7 @@
 use crate::common::options::Options;
 use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::function::{Function, Head, Marked, TAKES_LIST, is_lambda_body};
+use crate::source::syntax::function::{Function, Head, Marked, TAKES_LIST, is_lambda_body, marks};
 use crate::source::syntax::macros::{Macros, Spaces};
 use crate::source::syntax::pasting::Pasting;
 use crate::source::syntax::token::Kind;
@@ -24,6 +24,8 @@ pub(crate) struct Definitions {
     unmarked: Vec<Definition>,
     /// Runs of tokens outside every function and at one level of braces.
     outside: Vec<Range<usize>>,
+    /// Uses of macros in the other runs, which make device functions of texts that get no polls.
+    made_elsewhere: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub(crate) struct DeviceCode {
     pub(crate) outside: Vec<Range<usize>>,
     /// Unmarked functions that use names of device code only.
     pub(crate) unmarked: Vec<usize>,
+    /// Uses of macros outside every function, which make device functions of texts that get no polls.
+    pub(crate) made_elsewhere: Vec<usize>,
 }
 
 /// Finds the device code of a file.
@@ -61,7 +65,7 @@ pub(crate) fn device_code(source: &[u8], fragment: &Fragment, macros: &Macros, o
         }
         functions.entry(function.open).or_insert(function);
     }
-    DeviceCode { functions, outside: definitions.outside, unmarked }
+    DeviceCode { functions, outside: definitions.outside, unmarked, made_elsewhere: definitions.made_elsewhere }
 }
 
 /// Names in a file, for those who rewrite several files of one unit.
@@ -110,6 +114,17 @@ pub(crate) fn is_loop(source: &[u8], fragment: &Fragment, macros: &Macros, at: u
         }
         _ => false,
     }
+}
+
+/// Whether a use of a macro outside every function makes a device function, or the rest of one, of a text that may repeat and gets no polls.
+fn makes_device_function(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> bool {
+    let name = fragment.text(source, at);
+    if fragment.kind(at) != Some(Kind::Ident) || !macros.repeats(name) {
+        return false;
+    }
+    let is_head = |at: &usize| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}')));
+    let mut head = (0..at).rev().take_while(is_head);
+    macros.marks(name) || head.any(|at| marks(source, fragment, macros, at))
 }
 
 /// Names in front of `<<<`: kernels.
@@ -164,7 +179,9 @@ impl Definitions {
         let scanner = Scanner { source, fragment, macros, marked, classes: Vec::new(), segment: 0, out: Self::default() };
         let mut found = scanner.run();
         // Declarations are no code, but in a file that stands in a function.
-        found.outside.retain(|range| options.is_piece || range.clone().any(|at| is_loop(source, fragment, macros, at)));
+        let is_code = |range: &Range<usize>| options.is_piece || range.clone().any(|at| is_loop(source, fragment, macros, at));
+        let others = found.outside.extract_if(.., |range| !is_code(range)).flatten();
+        found.made_elsewhere = others.filter(|at| makes_device_function(source, fragment, macros, *at)).collect();
         found
     }
 

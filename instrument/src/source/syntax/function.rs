@@ -107,6 +107,12 @@ pub(crate) fn spaces_at(source: &[u8], fragment: &Fragment, macros: &Macros, at:
     }
 }
 
+/// Whether a function whose head holds this token may run on a GPU: the compiler's option `--expt-relaxed-constexpr` lets device code call any that
+/// is `constexpr`.
+pub(crate) fn marks(source: &[u8], fragment: &Fragment, macros: &Macros, at: usize) -> bool {
+    fragment.kind(at) == Some(Kind::Constexpr) || spaces_at(source, fragment, macros, at).on_device()
+}
+
 /// Reads the head of a function.
 pub(crate) struct Head<'a> {
     pub(crate) source: &'a [u8],

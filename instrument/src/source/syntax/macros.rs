@@ -455,6 +455,11 @@ impl<'a> Macros<'a> {
         self.unit.get(name).is_some_and(|one| one.repeats)
     }
 
+    /// Whether a text that the macro of that name stands for marks a device function.
+    pub(crate) fn marks(&self, name: &[u8]) -> bool {
+        self.unit.get(name).is_some_and(|one| one.marks)
+    }
+
     /// Macros of the translation unit that the compiler makes loops of.
     pub(crate) fn compiler_loops(&self) -> impl Iterator<Item = (&'a [u8], CompilerLoop)> {
         self.unit.iter().filter_map(|(name, one)| Some((*name, one.compiler_loop?)))
