@@ -5,7 +5,7 @@ use crate::options::{DeviceMacro, Options, Polls, Space, UnitMacro, ValueMacro};
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::{Lexed, is_name_byte, lex};
-use crate::source::syntax::{definition, keyword, macro_values, macros, plain_macros, splice};
+use crate::source::syntax::{condition, definition, keyword, macro_values, macros, plain_macros, splice};
 use crate::source::unit_cycles::{self, Role};
 use crate::source::unit_loops;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -125,7 +125,9 @@ impl UnitNames {
 }
 
 fn read(bytes: &[u8]) -> (&[u8], Lexed) {
-    (bytes, lex(bytes, 0..bytes.len(), false))
+    let mut lexed = lex(bytes, 0..bytes.len(), false);
+    condition::decide(bytes, &mut lexed, &[]);
+    (bytes, lexed)
 }
 
 /// What a name marks that two files define.

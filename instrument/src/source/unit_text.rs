@@ -104,8 +104,8 @@ fn read<'a>(bytes: &'a [u8], files: &[(&str, &[u8])], by_name: &BTreeMap<&str, V
         candidates.find(|index| ends(files[*index].0))
     };
     let arms = condition::arms(&directives);
-    let others = directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Other && arm.live);
-    let includes = others.filter_map(|(directive, _)| Some((directive.span.end, target(&directive.span)?))).collect();
+    let includes = directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Include && arm.live);
+    let includes = includes.filter_map(|(directive, _)| Some((directive.span.end, target(&directive.span)?))).collect();
     let has_guard = directives
         .first()
         .is_some_and(|first| matches!(first.line, Line::If(_)) && bytes[first.span.clone()].windows(6).any(|word| word == b"ifndef"));

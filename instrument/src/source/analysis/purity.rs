@@ -61,7 +61,7 @@ fn is_spelled_plainly(facts: &FileFacts, first: usize, last: usize) -> bool {
         && directives[inside..]
             .iter()
             .take_while(|directive| directive.span.start < to)
-            .any(|directive| matches!(directive.line, Line::Other | Line::Define(_)))
+            .any(|directive| matches!(directive.line, Line::Include | Line::Other | Line::Define(_)))
     {
         return false;
     }

@@ -15,14 +15,8 @@ pub(crate) fn loops(source: &[u8], fragment: &Fragment, body: &Body) -> Vec<(Sim
 
 /// Whether the statement that begins at `token` may hold a loop, and what to tell of it.
 pub(crate) fn may_loop(source: &[u8], fragment: &Fragment, token: usize) -> Option<&'static str> {
-    let Template { text, whole } = template(source, fragment, token);
-    if branches_back(&without_comments(&text)) {
-        Some("this loop lies inside inline assembly: it is not polled")
-    } else if !whole {
-        Some("a macro makes a part of this inline assembly: if that is a loop, it is not polled")
-    } else {
-        None
-    }
+    let Template { text, missing } = template(source, fragment, token);
+    if branches_back(&without_comments(&text)) { Some("this loop lies inside inline assembly: it is not polled") } else { missing }
 }
 
 /// The same of a macro's use that stands for the word `asm`.
@@ -49,8 +43,8 @@ pub(crate) fn text(source: &[u8], fragment: &Fragment, token: usize) -> String {
 /// What is known of the text of an `asm` statement.
 struct Template {
     text: String,
-    /// Whether all of it stands in strings.
-    whole: bool,
+    /// What to tell where some of it does not stand in strings.
+    missing: Option<&'static str>,
 }
 
 fn open_of(fragment: &Fragment, token: usize) -> Option<usize> {
@@ -60,7 +54,7 @@ fn open_of(fragment: &Fragment, token: usize) -> Option<usize> {
 }
 
 fn template(source: &[u8], fragment: &Fragment, token: usize) -> Template {
-    let mut found = Template { text: String::new(), whole: true };
+    let mut found = Template { text: String::new(), missing: None };
     let mut open = open_of(fragment, token);
     // Behind a macro of that word its own arguments may stand first.
     for _ in 0..MOST_WORDS {
@@ -74,17 +68,24 @@ fn template(source: &[u8], fragment: &Fragment, token: usize) -> Template {
 
 impl Template {
     fn read(&mut self, source: &[u8], fragment: &Fragment, open: usize, close: usize) {
+        let mut end = close;
         for at in open + 1..close {
             match fragment.kind(at) {
                 Some(Kind::Str) => self.text.push_str(&String::from_utf8_lossy(&characters(fragment.text(source, at)))),
                 // Operands follow: their constraints are strings too.
-                Some(Kind::Punct(b':') | Kind::Scope) => break,
+                Some(Kind::Punct(b':') | Kind::Scope) => {
+                    end = at;
+                    break;
+                }
                 Some(Kind::ArmIf | Kind::ArmElse | Kind::ArmEnd | Kind::Directive(_)) => {}
                 _ => {
                     self.text.push(' ');
-                    self.whole = false;
+                    self.missing = Some("a macro makes a part of this inline assembly: if that is a loop, it is not polled");
                 }
             }
+        }
+        if fragment.includes_between(open, end) {
+            self.missing = Some("an included file makes a part of this inline assembly: if that is a loop, it is not polled");
         }
     }
 }

@@ -56,7 +56,7 @@ impl Walk {
                 self.live = top.outer;
                 top.open.then_some(Kind::ArmEnd)
             }),
-            Line::Define(_) | Line::Pragma | Line::Other => None,
+            Line::Define(_) | Line::Pragma | Line::Include | Line::Other => None,
         };
         Arm { border, live: self.live, depth: self.stack.len() }
     }
@@ -93,15 +93,17 @@ pub(crate) fn dead(directives: &[Directive]) -> Vec<Range<usize>> {
 /// Values that a condition's names have; a name that is none of these is unknown.
 type Known<'a> = BTreeMap<&'a [u8], Option<&'a [u8]>>;
 
-/// Gives conditions the values that they have under these macros. From a line on that defines a name anew, the name is unknown. Says which names these are.
+/// Gives conditions the values that they have under these macros, or whatever the macros are: `0 && A`. From a line on that defines a name anew, the name is unknown. Says which names these are.
 pub(crate) fn decide<'a>(source: &'a [u8], lexed: &mut Lexed, given: &[GivenMacro]) -> BTreeSet<&'a [u8]> {
     let mut anew = BTreeSet::new();
-    if given.is_empty() {
-        return anew;
-    }
     let mut known: Known = given.iter().map(|one| (one.name.as_bytes(), one.value.as_ref().map(String::as_bytes))).collect();
     let mut walk = Walk::new();
     for directive in &mut lexed.directives {
+        let is_open = matches!(directive.line, Line::If(None) | Line::Elif(None));
+        if !is_open && (given.is_empty() || !matches!(directive.line, Line::Define(_) | Line::Other)) {
+            walk.step(&directive.line);
+            continue;
+        }
         let words = lex(source, directive.span.clone(), true).tokens;
         let first = words.iter().position(|word| matches!(word.kind, Kind::Ident | Kind::Keyword | Kind::If | Kind::Else));
         let (word, rest) = first.map_or((&[][..], &[][..]), |first| (&source[words[first].range()], &words[first + 1..]));
@@ -219,6 +221,8 @@ impl<'a> Reader<'a> {
                 let value = Value::of(self.defined().map(i64::from));
                 (!is_enclosed || self.takes(b")")).then_some(value)
             }
+            (b"true", _) => Some(Value::Is(1)),
+            (b"false", _) => Some(Value::Is(0)),
             (_, Kind::Number) => Some(Value::of(number(text))),
             // A macro with arguments, or `__has_include`.
             (_, Kind::Ident) if self.text() != b"(" => Some(match self.known.get(text) {
@@ -306,6 +310,25 @@ mod tests {
         }
         assert_eq!(both("X && U"), "y");
         assert_eq!(live("#ifdef A\nx\n#else\ny\n#endif\n#ifndef A\nz\n#endif\n#ifdef U\nu\n#endif\n#ifndef U\nv\n#endif\n"), "xv");
+    }
+
+    #[test]
+    fn conditions_without_names_have_their_values_whatever_is_given() {
+        let arms = |condition: &str| {
+            let text = format!("#if {condition}\na\n#elif {condition}\nb\n#else\nc\n#endif\n#ifdef X\nd\n#elif {condition}\ne\n#endif\n");
+            let mut lexed = lex(text.as_bytes(), 0..text.len(), false);
+            assert!(decide(text.as_bytes(), &mut lexed, &[]).is_empty());
+            let dead = dead(&lexed.directives);
+            let is_live = |token: &&Token| token.kind == Kind::Ident && !dead.iter().any(|dead| dead.contains(&(token.start as usize)));
+            lexed.tokens.iter().filter(is_live).map(|token| &text[token.range()]).collect::<String>()
+        };
+        for condition in ["0", "(0)", "!1", "! ( 1 )", "0 // off", "0 /* off */", "false", "not 1", "0 && X", "X && 0", "1 - 1", "2 < 1"] {
+            assert_eq!(arms(condition), "cd", "{condition}");
+            assert_eq!(arms(&format!("!({condition}\n)").replace("// off", "").replace('\n', "")), "ade", "{condition}");
+        }
+        for condition in ["X", "(0) || X", "!X", "(0)(1)", "X || 0", "0 + X", "__has_include(<a>) && 0"] {
+            assert_eq!(arms(condition), "abcde", "{condition}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! different ones.
 
 use crate::source::syntax::condition::arms;
-use crate::source::syntax::token::{Directive, Kind, Lexed, Token, alternative, lex};
+use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, alternative, lex};
 use std::ops::Range;
 
 /// Stands for "no token".
@@ -17,6 +17,8 @@ pub(crate) struct Fragment {
     pub(crate) mates: Vec<u32>,
     /// The macro whose body this is.
     pub(crate) of_macro: Option<Range<usize>>,
+    /// Where files are included.
+    includes: Vec<usize>,
     /// For each token, whether it stands between parentheses.
     enclosed: Vec<bool>,
     /// For each token and the end, the brace that it stands in; [`NONE`] also between other brackets.
@@ -39,7 +41,7 @@ impl Fragment {
         };
         match unbalanced {
             Some(token) => Err(tokens[token].start as usize),
-            None => Ok(Self::new(tokens, mates, None)),
+            None => Ok(Self { includes: live_includes(&lexed.directives), ..Self::new(tokens, mates, None) }),
         }
     }
 
@@ -52,7 +54,7 @@ impl Fragment {
 
     fn new(tokens: Vec<Token>, mates: Vec<u32>, of_macro: Option<Range<usize>>) -> Self {
         let (enclosed, openers) = (enclosed(&tokens, &mates), openers(&tokens, &mates));
-        let mut new = Self { enclosed, openers, tokens, mates, of_macro, lambdas: Vec::new() };
+        let mut new = Self { includes: Vec::new(), enclosed, openers, tokens, mates, of_macro, lambdas: Vec::new() };
         let lambda = |close: usize| Some((new.lambda_body(close)? as u32, close as u32));
         let mut lambdas: Vec<(u32, u32)> = (0..new.len()).filter(|at| new.ends_captures(*at)).filter_map(lambda).collect();
         lambdas.sort_unstable();
@@ -94,6 +96,40 @@ impl Fragment {
         match token.kind {
             Kind::Op | Kind::OpAssign | Kind::Punct(_) if text.len() > 1 => alternative(text).unwrap_or(text),
             _ => text,
+        }
+    }
+
+    /// Whether a file is included between the two tokens.
+    pub(crate) fn includes_between(&self, from: usize, to: usize) -> bool {
+        let (Some(from), Some(to)) = (self.tokens.get(from), self.tokens.get(to)) else { return false };
+        let first = self.includes.partition_point(|at| *at < from.end as usize);
+        self.includes.get(first).is_some_and(|at| *at < to.start as usize)
+    }
+
+    /// Where statements may begin behind the brace: GNU's declarations of labels (`__label__ a, b;`) come before any.
+    pub(crate) fn behind_label_declarations(&self, source: &[u8], open: usize) -> usize {
+        let (mut at, mut depth) = (open + 1, 0_usize);
+        let mut found = self.tokens[open].end as usize;
+        loop {
+            match self.kind(at) {
+                Some(Kind::ArmIf) => depth += 1,
+                Some(Kind::ArmElse) if depth > 0 => {}
+                Some(Kind::ArmEnd) if depth > 0 => depth -= 1,
+                Some(Kind::Ident) if self.text(source, at) == b"__label__" => {
+                    let Some(end) = (at..self.len()).find(|end| self.is(*end, b';')) else { return found };
+                    at = end;
+                    // Behind an `#endif` text may stand in front of the next token only.
+                    let next = self.skip_arms(end + 1);
+                    let ends = (end + 1..next).filter(|arm| self.kind(*arm) == Some(Kind::ArmEnd)).count();
+                    found = match self.tokens.get(next) {
+                        _ if depth == 0 => self.tokens[end].end as usize,
+                        Some(token) if ends >= depth => token.start as usize,
+                        _ => found,
+                    };
+                }
+                _ => return found,
+            }
+            at += 1;
         }
     }
 
@@ -206,6 +242,13 @@ fn live_tokens(tokens: &[Token], directives: &[Directive]) -> Vec<Token> {
     out
 }
 
+/// Where files are included, but in arms that are never compiled.
+fn live_includes(directives: &[Directive]) -> Vec<usize> {
+    let arms = arms(directives);
+    let includes = directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Include && arm.live);
+    includes.map(|(directive, _)| directive.span.start).collect()
+}
+
 /// Matches brackets, following the first arm of each conditional (the last, if `prefer_last`) behind its end. Returns the first
 /// bracket that found no partner.
 fn match_brackets(tokens: &[Token], prefer_last: bool) -> (Vec<u32>, Option<usize>) {
@@ -315,5 +358,23 @@ mod tests {
         assert!(fragment("#if 1\n{\n#else\n{{{\n#endif\n}").is_ok());
         assert!(fragment("#ifdef __cplusplus\nextern \"C\" {\n#endif\nint x;\n#ifdef __cplusplus\n}\n#endif\n").is_ok());
         assert!(fragment("#if 0\n{\n#elif B\n{\n#else\n{\n#endif\n}").is_ok());
+        assert!(fragment("#if A\n{\n#elif 0\n({[\n#elif !1 // off\n}}\n#else\n{\n#endif\n}").is_ok());
+        assert!(fragment("#if A\n{\n#elif 1\n{\n#else\n({[\n#endif\n}").is_ok());
+        assert!(fragment("#if 0 /* off */\n({[\n#endif\nint x;").is_ok());
+    }
+
+    #[test]
+    fn statements_begin_behind_the_labels_that_a_block_declares() {
+        for (text, behind) in [
+            ("{ int i; }", " int i; }"),
+            ("{ __label__ a; __label__ b, c; a: ; }", " a: ; }"),
+            ("{ __label__ a; int i; __label__ b; }", " int i; __label__ b; }"),
+            ("{\n#ifdef A\n__label__ a;\n#else\n__label__ b;\n#endif\nint i; }", "int i; }"),
+            ("{ __label__ c;\n#ifdef A\nint i;\n#endif\n}", "\n#ifdef A\nint i;\n#endif\n}"),
+            ("{\n#ifdef A\n__label__ a;\n#endif\n__label__ b; int i; }", " int i; }"),
+        ] {
+            let fragment = fragment(text).expect("balanced");
+            assert_eq!(&text[fragment.behind_label_declarations(text.as_bytes(), 0)..], behind, "{text}");
+        }
     }
 }

@@ -32,8 +32,8 @@ pub(crate) fn not_rewritten(source: &[u8], lexed: &Lexed, options: &Options) -> 
         return Vec::new();
     }
     let arms = condition::arms(&lexed.directives);
-    let others = lexed.directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Other && arm.live);
-    let named = others.filter_map(|(directive, _)| Some((directive.span.clone(), included(&source[directive.span.clone()])?)));
+    let includes = lexed.directives.iter().zip(&arms).filter(|(directive, arm)| directive.line == Line::Include && arm.live);
+    let named = includes.filter_map(|(directive, _)| Some((directive.span.clone(), included(&source[directive.span.clone()])?)));
     let is_among = |list: &[String], name: &[u8], quoted: bool| {
         let (open, close) = if quoted { (b'"', b'"') } else { (b'<', b'>') };
         list.iter().any(|known| known.as_bytes().strip_prefix(&[open]).and_then(|rest| rest.strip_suffix(&[close])) == Some(name))

@@ -85,14 +85,15 @@ impl Token {
 /// The effect of a preprocessor line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// `#if`, `#ifdef`, `#ifndef`; the value is known for a literal `0` or `1`, and where macros that the user gave tell it.
+    /// `#if`, `#ifdef`, `#ifndef`; the value is known for a literal, and where macros that the user gave tell it.
     If(Option<bool>),
-    /// `#elif` and its like, with its value as far as it is known.
+    /// `#elif` and its like, with the value in the same way.
     Elif(Option<bool>),
     Else,
     Endif,
     Define(Define),
     Pragma,
+    Include,
     Other,
 }
 
@@ -287,19 +288,14 @@ impl Lexer<'_> {
             inner.at += 1;
         }
         let line = match &self.text[word_start..inner.at] {
-            b"if" => {
-                let rest = self.text[inner.at..end].trim_ascii();
-                Line::If(match rest {
-                    b"0" | b"false" => Some(false),
-                    b"1" | b"true" => Some(true),
-                    _ => None,
-                })
-            }
+            b"if" => Line::If(literal(self.text, inner.at..end)),
+            b"elif" => Line::Elif(literal(self.text, inner.at..end)),
             b"ifdef" | b"ifndef" => Line::If(None),
-            b"elif" | b"elifdef" | b"elifndef" => Line::Elif(None),
+            b"elifdef" | b"elifndef" => Line::Elif(None),
             b"else" => Line::Else,
             b"endif" => Line::Endif,
             b"pragma" => Line::Pragma,
+            b"include" | b"include_next" | b"import" => Line::Include,
             b"define" => inner.define(end),
             _ => Line::Other,
         };
@@ -341,6 +337,27 @@ impl Lexer<'_> {
                 },
                 _ => return,
             }
+        }
+    }
+}
+
+/// Whether the condition holds, if it is one literal, with parentheses and `!` perhaps.
+fn literal(text: &[u8], condition: Range<usize>) -> Option<bool> {
+    let mut tokens = &lex(text, condition, true).tokens[..];
+    let mut is_negated = false;
+    loop {
+        tokens = match tokens {
+            [one] => match &text[one.range()] {
+                b"0" | b"false" => return Some(is_negated),
+                b"1" | b"true" => return Some(!is_negated),
+                _ => return None,
+            },
+            [first, rest @ ..] if first.is(b'!') => {
+                is_negated = !is_negated;
+                rest
+            }
+            [first, inner @ .., last] if first.is(b'(') && last.is(b')') => inner,
+            _ => return None,
         }
     }
 }
