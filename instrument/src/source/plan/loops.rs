@@ -43,7 +43,7 @@ impl Planner<'_> {
             self.site(kind, at, owner, Form::None, Some(format!("runs at most {trips} times")));
             return;
         }
-        let Some(place) = placement::of_loop(fragment, body, loop_) else {
+        let Some(place) = placement::of_loop(self.input.source, fragment, body, loop_) else {
             return self.gap(Code::NotPolled, "this loop has no place for a poll", fragment, loop_.keyword, owner, kind);
         };
         let site = self.site(kind, at, owner, owner.style.form_of(form), None);

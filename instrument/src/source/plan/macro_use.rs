@@ -80,7 +80,7 @@ impl Planner<'_> {
         }
         let place = match use_.block {
             // Only where no arm of an `#if` lies between: another may hold another brace.
-            Some(block) if block == behind + 1 => Some(Place::Brace { at: fragment.tokens[block].end as usize }),
+            Some(block) if block == behind + 1 => Some(Place::Brace { at: fragment.behind_label_declarations(self.input.source, block) }),
             None if opener && placement::is_plain_statement(fragment, &[], behind + 1, use_.end) => {
                 use_.end.map(|end| Place::Wrap { open: fragment.tokens[behind].end as usize, close: fragment.tokens[end].end as usize })
             }

@@ -106,10 +106,11 @@ impl Planner<'_> {
 
     /// A lambda that reaches itself polls where it begins, as a recursive function does.
     pub(super) fn lambda(&mut self, fragment: &Fragment, owner: &Owner, open: usize) {
-        let at = fragment.tokens[open].range();
-        let site = self.site(SiteKind::Recursion, at.start, owner, Form::Each, None);
+        let name_at = fragment.tokens[open].start as usize;
+        let site = self.site(SiteKind::Recursion, name_at, owner, Form::Each, None);
         let opening = Opening { recursion: Some(site), ..Opening::default() };
-        self.insert(Insertion::Opening { at: at.end, style: owner.style, opening });
+        let at = fragment.behind_label_declarations(self.input.source, open);
+        self.insert(Insertion::Opening { at, style: owner.style, opening });
     }
 
     /// Whether a kernel calls a function of this file, or uses a macro of its own. The function's loops may be long,
@@ -135,7 +136,10 @@ impl Planner<'_> {
     pub(super) fn opening_place(&self, known: &Known, style: PollStyle, index: Option<usize>, open: usize) -> usize {
         let macros = self.input.macros;
         let word = index.filter(|_| style.one_return == OneReturn::Value).and_then(|index| return_of(known, macros, index));
-        known.fragment.tokens[word.unwrap_or(open)].end as usize
+        match word {
+            Some(word) => known.fragment.tokens[word].end as usize,
+            None => known.fragment.behind_label_declarations(known.source, open),
+        }
     }
 
     /// Plans the openings of the body and of each lambda and local method in it.

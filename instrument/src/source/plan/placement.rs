@@ -63,7 +63,7 @@ pub(crate) fn offsets(fragment: &Fragment, loop_: &Loop, rest: Option<usize>) ->
 }
 
 /// Where a loop's poll can stand so that every iteration passes it, whichever macros the body uses.
-pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<Place> {
+pub(crate) fn of_loop(source: &[u8], fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<Place> {
     let (open, close) = loop_.header?;
     if splits_arms(fragment, open, close) {
         return None;
@@ -80,7 +80,7 @@ pub(crate) fn of_loop(fragment: &Fragment, body: &Body, loop_: &Loop) -> Option<
         first = behind;
     }
     if fragment.is(first, b'{') {
-        return Some(Place::Brace { at: fragment.tokens[first].end as usize });
+        return Some(Place::Brace { at: fragment.behind_label_declarations(source, first) });
     }
     match loop_.kind {
         LoopKind::While | LoopKind::Do if loop_.kind == LoopKind::Do || !declares(fragment, open, close) => {
