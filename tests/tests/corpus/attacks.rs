@@ -204,9 +204,9 @@ fn operators_of_the_user_s_take_no_poll() {
         let output = String::from_utf8_lossy(&output).into_owned();
         let kernel = output.rsplit("__global__").next().unwrap_or_default();
         for (before, _) in kernel.match_indices("&& (") {
-            assert!(kernel[before..].starts_with("&& (bool)(") || kernel[before..].starts_with("&& (__cuinstr"), "{kernel}");
+            assert!(kernel[before..].starts_with("&& (__cuinstr_bool)(") || kernel[before..].starts_with("&& (__cuinstr"), "{kernel}");
         }
-        assert!(kernel.contains("(bool)("), "{kernel}");
+        assert!(kernel.contains("(__cuinstr_bool)("), "{kernel}");
     }
 }
 

@@ -272,10 +272,10 @@ fn a_function_with_too_many_loops_counts_down() {
 #[test]
 fn a_header_is_told_where_it_says_how_often_the_loop_runs() {
     let rows = [
-        ("for (int i = 0; i < 400; ++i) p[i * n] = 0;", "__cuinstr_tick_known<true"),
-        ("for (int i = 0; i <= 400; i += 2) p[i * n] = 0;", "__cuinstr_tick_known<true"),
-        ("for (int i = 0; i < 400; ++i) { p[i * n] = 0; if (p[n]) ++i; }", "__cuinstr_tick_known<false"),
-        ("int i; for (i = 0; i < 400; ++i) p[i * n] = 0;", "__cuinstr_tick_known<false"),
+        ("for (int i = 0; i < 400; ++i) p[i * n] = 0;", "__cuinstr_tick_known<!0"),
+        ("for (int i = 0; i <= 400; i += 2) p[i * n] = 0;", "__cuinstr_tick_known<!0"),
+        ("for (int i = 0; i < 400; ++i) { p[i * n] = 0; if (p[n]) ++i; }", "__cuinstr_tick_known<!1"),
+        ("int i; for (i = 0; i < 400; ++i) p[i * n] = 0;", "__cuinstr_tick_known<!1"),
         ("for (int i = 400; i > 0; --i) p[i * n] = 0;", "__cuinstr_tick_nest"),
         ("for (int i = 0; i != 400; ++i) p[i * n] = 0;", "__cuinstr_tick_nest"),
         ("int i = 0; while (i < 400) { p[i * n] = 0; ++i; }", "__cuinstr_tick_nest"),
@@ -328,7 +328,7 @@ fn macros_of_other_files_are_values_where_those_files_say_so() {
 #[test]
 fn a_loop_of_known_trips_is_cut_evenly() {
     let rows = [
-        ("for (int i = 0; i < 100000; ++i) p[i * n] = 0;", Some("true, true>")),
+        ("for (int i = 0; i < 100000; ++i) p[i * n] = 0;", Some("!0, !0>")),
         ("for (int i = 4; i <= 100000; i += 2) p[i * n] = 0;", Some("__cuinstr_even_at_most<")),
         ("for (int i = 0; i < count; ++i) p[i * n] = 0;", Some("__cuinstr_constant(count), __cuinstr_constant(")),
         // Known at run time, in part or as a whole.

@@ -66,7 +66,7 @@ fn rounds(BriefLoop { type_, start, bound, below, amount, .. }: &BriefLoop) -> S
 /// The declarations of the counters of the loops.
 fn counts(nest: &BriefNest) -> String {
     let declared = |nth: usize| if nth == 0 { " = __cuinstr_few(__cuinstr_rounds_0)" } else { "" };
-    let count = |nth: usize| format!(" unsigned int __cuinstr_few_{nth}{};", declared(nth));
+    let count = |nth: usize| format!(" __cuinstr_word __cuinstr_few_{nth}{};", declared(nth));
     (0..nest.loops.len()).map(count).collect::<Vec<_>>().concat()
 }
 
@@ -87,7 +87,7 @@ fn counted(nest: &BriefNest) -> Question {
     let never = nest.loops.iter().enumerate().map(|(nth, of)| format!("(__cuinstr_rounds_{nth} = {}) == 0u", rounds(of)));
     let asks: Vec<String> = far.chain(outside).chain(never).collect();
     Question {
-        rounds: format!("unsigned int {};", declared(nest)),
+        rounds: format!("__cuinstr_word {};", declared(nest)),
         asked: format!("__cuinstr_long({} || {units} > __cuinstr_nest)", asks.join(" || ")),
         pays: format!("__cuinstr_deduct(__cuinstr_left, {units});{}", counts(nest)),
         closes: "",
@@ -107,7 +107,7 @@ fn pinned(nest: &BriefNest) -> Question {
         let _ = write!(told, "decltype(__cuinstr_pin({name})) __cuinstr_pinned_{nth} = __cuinstr_pin({name}); ");
         let _ = write!(again, " decltype(__cuinstr_pin({name})) {name} = __cuinstr_pinned_{nth};");
     }
-    let _ = write!(told, "unsigned int {}; __attribute__((__unused__)) bool __cuinstr_strays; {{{again}", declared(nest));
+    let _ = write!(told, "__cuinstr_word {}; __attribute__((__unused__)) __cuinstr_bool __cuinstr_strays; {{{again}", declared(nest));
     for (nth, of) in nest.loops.iter().enumerate() {
         let _ = write!(told, " __cuinstr_rounds_{nth} = {};", rounds(of));
     }

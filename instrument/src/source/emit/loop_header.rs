@@ -1,5 +1,6 @@
 //! The text of loops in strips and in chunks.
 
+use super::poll::truth;
 use super::weight;
 use crate::common::edit::Edit;
 use crate::source::analysis::induction::Relation;
@@ -79,7 +80,7 @@ fn around(form: &LoopForm, weight: &Weight, index: usize, site: u64) -> Option<A
     match form {
         LoopForm::Strip(strip, unroll) => {
             let (keyword, inner) = pragmas(unroll);
-            let pass = format!("(__cuinstr_pass(__cuinstr_left, __cuinstr_pace, {site:#x}ull), true)");
+            let pass = format!("(__cuinstr_pass(__cuinstr_left, __cuinstr_pace, {site:#x}ull), !0)");
             let Strip { counter, bound, amount, .. } = strip;
             let holds = format!("{counter} {} ({bound})", sign_of(strip.relation));
             let length_now =
@@ -94,11 +95,11 @@ fn around(form: &LoopForm, weight: &Weight, index: usize, site: u64) -> Option<A
                 let goes_on = format!("__cuinstr_on(__cuinstr_strip, {counter}); __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)");
                 (format!("for (auto __cuinstr_strip = {end}; {goes_on})"), pass)
             } else {
-                let text = "for (unsigned int __cuinstr_strip = ".to_owned() + &length_now;
+                let text = "for (__cuinstr_word __cuinstr_strip = ".to_owned() + &length_now;
                 (format!("{text}; __cuinstr_strip != 0u; __cuinstr_step(__cuinstr_strip, {site:#x}ull))"), pass)
             };
             let body = format!(" {inner}{text}");
-            Some(Around { keyword, body, before: format!("{before} && (bool)("), behind: ")".to_owned() })
+            Some(Around { keyword, body, before: format!("{before} && (__cuinstr_bool)("), behind: ")".to_owned() })
         }
         LoopForm::Chunk(Chunk { length: chunk, .. }, unroll) => {
             let ((keyword, inner), units) = (pragmas(unroll), weight::text(weight));
@@ -106,7 +107,7 @@ fn around(form: &LoopForm, weight: &Weight, index: usize, site: u64) -> Option<A
             Some(Around {
                 keyword: format!("{keyword}while ({again}) {inner}"),
                 body: String::new(),
-                before: "(bool)(".to_owned(),
+                before: "(__cuinstr_bool)(".to_owned(),
                 behind: format!(") && __cuinstr_goes_on({count}, {site:#x}ull)"),
             })
         }
@@ -156,7 +157,7 @@ fn even(strip: &Strip, offsets: &LoopOffsets, weight: &Weight) -> Option<(String
     };
     let Strip { counter, bound, amount, start: Some(start), constant: true, known, constants, .. } = strip else { return None };
     let (known, settles) = match (known, constants.is_empty()) {
-        (true, true) => ("true".to_owned(), "true".to_owned()),
+        (true, true) => (truth(true).to_owned(), truth(true).to_owned()),
         (false, true) => return None,
         (_, false) => (asked(constants), format!("__cuinstr_constant({bound})")),
     };
@@ -203,7 +204,7 @@ fn strip(strip: &Strip, offsets: &LoopOffsets, unroll: &Unroll, weight: &Weight,
     let mut header = Header { keyword, before: String::new(), inside: None, behind: String::new(), step: String::new() };
     if is_for && !strip.breaks && strip.rest.is_none() && strip.constants.is_empty() {
         let even = even(strip, offsets, weight);
-        let ends = if even.is_some() { "false" } else { &values };
+        let ends = if even.is_some() { truth(false) } else { &values };
         let length_now = even.map_or_else(|| length(strip, weight), |(length, _)| length);
         if strip.constant {
             let sign = if strip.up { "" } else { "-" };
@@ -211,7 +212,7 @@ fn strip(strip: &Strip, offsets: &LoopOffsets, unroll: &Unroll, weight: &Weight,
             header.behind = format!("; {pass}) {inner}for (auto __cuinstr_strip = {end}; __cuinstr_on(__cuinstr_strip, {counter})");
             header.step = format!(" __cuinstr_on_by(__cuinstr_strip, {site:#x}ull)");
         } else {
-            header.behind = format!("; {pass}) {inner}for (unsigned int __cuinstr_strip = {length_now}; __cuinstr_strip != 0u");
+            header.behind = format!("; {pass}) {inner}for (__cuinstr_word __cuinstr_strip = {length_now}; __cuinstr_strip != 0u");
             header.step = format!(" __cuinstr_step(__cuinstr_strip, {site:#x}ull)");
         }
         return header;
@@ -242,13 +243,13 @@ fn strip(strip: &Strip, offsets: &LoopOffsets, unroll: &Unroll, weight: &Weight,
         let inside = format!("for ({count} = {length_now}; {count} != 0u{asked}");
         (inside, format!(" __cuinstr_step({count}, {site:#x}ull)"), format!("__cuinstr_unbroken({count})"))
     };
-    header.before = format!(" {ended} && (bool)(");
+    header.before = format!(" {ended} && (__cuinstr_bool)(");
     let inside = if is_for { format!("); {pass}) {inner}{inside}") } else { format!(")) {inner}{inside}") };
     let behind = if is_for { String::new() } else { format!(";{count}") };
     if is_for {
         header.step = count;
     } else {
-        header.before = format!(" {ended} && ({pass}, true) && (bool)(");
+        header.before = format!(" {ended} && ({pass}, !0) && (__cuinstr_bool)(");
     }
     match offsets.rest {
         Some(at) => (header.inside, header.behind) = (Some((at, inside + " ")), behind),
@@ -290,7 +291,7 @@ fn chunked(chunk: Chunk, offsets: &LoopOffsets, unroll: &Unroll, weight: &Weight
     let step = format!(" __cuinstr_step({count}, {site:#x}ull)");
     Header {
         keyword,
-        before: if has_condition { format!("{again} && (bool)(") } else { again },
+        before: if has_condition { format!("{again} && (__cuinstr_bool)(") } else { again },
         inside: None,
         behind: format!("{}{}", if has_condition { ")" } else { "" }, if is_for { String::new() } else { format!(";{step}") }),
         step,

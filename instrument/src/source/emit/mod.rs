@@ -44,7 +44,7 @@ fn add(edits: &mut Vec<Edit>, source: &[u8], insertion: &Insertion) {
                 Place::Step { at, empty } => insert(at, false, if empty { format!(" {poll}") } else { format!(" {poll},") }),
                 Place::Condition { open, close } => {
                     // An operator `&&` of the user's takes no `bool` that we made.
-                    insert(open, false, format!("({poll}, true) && (bool)("));
+                    insert(open, false, format!("({poll}, !0) && (__cuinstr_bool)("));
                     insert(close, true, ")".to_owned());
                 }
                 Place::Wrap { open, close } => {

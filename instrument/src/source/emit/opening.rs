@@ -1,13 +1,13 @@
 //! The text behind the opening brace of a body.
 
 use super::loop_header::chunk_counter;
-use super::poll::{nest_count, statement, suffix};
+use super::poll::{nest_count, statement, suffix, truth};
 use crate::source::plan::insertion::{Opening, PollStyle};
 use std::fmt::Write as _;
 
 /// The type of an activation's counters. In some arm of an `#if` a counter may be unused. No macro: its use in a system's header would show in line
 /// markers.
-const WORD: &str = " __attribute__((__unused__)) unsigned int";
+const WORD: &str = " __attribute__((__unused__)) __cuinstr_word";
 
 /// The declaration of a kernel's last poll, which stands on every way out behind it.
 pub(super) fn last_poll(site: u64) -> String {
@@ -18,12 +18,12 @@ pub(super) fn last_poll(site: u64) -> String {
 pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
     let mut text = String::new();
     if opening.pausable {
-        text.push_str(" const __cuinstr_request __cuinstr_asked_to = __cuinstr_decide();");
+        text.push_str(" __cuinstr_request __cuinstr_asked_to = __cuinstr_decide();");
     }
     match opening.entry {
         Some(site) if opening.short.is_none() => {
             let launch = if opening.budget { format!("{WORD} __cuinstr_units =") } else { String::new() };
-            let _ = write!(text, "{launch} __cuinstr_entry<{}>({site:#x}ull);", opening.barriers);
+            let _ = write!(text, "{launch} __cuinstr_entry<{}>({site:#x}ull);", truth(opening.barriers));
         }
         _ => {}
     }
@@ -32,7 +32,7 @@ pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
     }
     match (opening.exit, opening.short) {
         (Some(site), Some(waits)) => {
-            let _ = write!(text, " __cuinstr_short_kernel<{waits}, {}> __cuinstr_guard({site:#x}ull);", opening.barriers);
+            let _ = write!(text, " __cuinstr_short_kernel<{}, {}> __cuinstr_guard({site:#x}ull);", truth(waits), truth(opening.barriers));
         }
         (Some(site), None) => text.push_str(&last_poll(site)),
         (None, _) => {}
@@ -51,7 +51,7 @@ pub(super) fn text(style: PollStyle, opening: &Opening) -> String {
         let first = match (style.host_too, opening.entry) {
             (true, _) => "__cuinstr_chunk".to_owned(),
             (false, entry) => {
-                text.push_str(" unsigned int __cuinstr_pace;");
+                text.push_str(" __cuinstr_word __cuinstr_pace;");
                 if entry.is_some() { "__cuinstr_first(__cuinstr_pace, __cuinstr_units)" } else { "__cuinstr_first(__cuinstr_pace)" }
                     .to_owned()
             }

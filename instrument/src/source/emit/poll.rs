@@ -69,8 +69,8 @@ fn in_nest(style: PollStyle, in_nest: &Nest, extent: Option<&Extent>, site: u64,
     }
     let names: Vec<&String> = [start, bound, amount].into_iter().filter(|text| text.parse::<i64>().is_err()).collect();
     let asked: Vec<String> = names.iter().map(|text| format!("__cuinstr_constant({text})")).collect();
-    let known = if asked.is_empty() { "true".to_owned() } else { asked.join(" && ") };
-    let all = format!("<{}, {known}, decltype({counter})>", *sure && in_nest.begins.is_some());
+    let known = if asked.is_empty() { truth(true).to_owned() } else { asked.join(" && ") };
+    let all = format!("<{}, {known}, decltype({counter})>", truth(*sure && in_nest.begins.is_some()));
     format!("__cuinstr_tick_known{all}({run}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull, ({start}), ({bound}), ({amount}))")
 }
 
@@ -86,6 +86,11 @@ fn of_share(tile: &BlockShare, site: u64, weight: &str) -> String {
         "__cuinstr_tick_share<{is_constant}>(({bound}), {step}, {}, __cuinstr_left, __cuinstr_pace, {weight}, {site:#x}ull)",
         block_share::MOST
     )
+}
+
+/// `true` or `false`. A macro of the user's may have either word's name, as it may have that of any type: inserted text names the prelude's own.
+pub(super) fn truth(holds: bool) -> &'static str {
+    if holds { "!0" } else { "!1" }
 }
 
 /// The poll behind a barrier; `here` is a kernel's own body.

@@ -1,5 +1,6 @@
 //! The text of weights.
 
+use super::poll::truth;
 use crate::source::plan::weight::{InnerWeight, Trips, Weight};
 use std::fmt::Write as _;
 
@@ -41,10 +42,10 @@ fn add(text: &mut String, inner: &[InnerWeight]) {
             Trips::Shared { trips, step: Some(step) } => write!(text, " + __cuinstr_share({trips}u, {step}) * ({own}ull"),
             Trips::Shared { trips, step: None } => write!(text, " + {trips}ull * ({own}ull"),
             Trips::Counted { start, bound, steps, meets } => {
-                write!(text, " + __cuinstr_trips({start}, {bound}, {steps}, {meets}) * (unsigned long long)({own}u")
+                write!(text, " + __cuinstr_trips({start}, {bound}, {steps}, {}) * (__cuinstr_wide)({own}u", truth(*meets))
             }
             Trips::Sized { start, bound, steps } => {
-                write!(text, " + __cuinstr_sized_trips<decltype({bound})>({start}, {steps}) * (unsigned long long)({own}u")
+                write!(text, " + __cuinstr_sized_trips<decltype({bound})>({start}, {steps}) * (__cuinstr_wide)({own}u")
             }
         };
         add(text, inner);

@@ -18,6 +18,10 @@
 #endif
 extern "C++" {
 @CONTROL_BLOCK@
+// Types by names that no macro takes: behind this text the file may define any word.
+typedef bool __cuinstr_bool;
+typedef unsigned int __cuinstr_word;
+typedef unsigned long long __cuinstr_wide;
 // Whether threads check at barriers if others of their block have left. Another translation unit's barriers are not in sight.
 #if defined(__CUDACC_RDC__)
 #define __cuinstr_barriers 1
@@ -56,8 +60,8 @@ extern "C++" {
 // Whether the compiler takes a name for a constant. NVRTC and compilers of Microsoft's kind can't be asked: there the user's condition is asked in each iteration of a strip, and
 // a loop over what a block shares asks each time whether its bound is small, which comes to the same if it is no constant after all.
 #if defined(__CUDACC_RTC__) || !defined(__GNUC__)
-#define __cuinstr_constant(...) false
-#define __cuinstr_settled(...) true
+#define __cuinstr_constant(...) !1
+#define __cuinstr_settled(...) !0
 #else
 #define __cuinstr_constant(...) __builtin_constant_p(__VA_ARGS__)
 #define __cuinstr_settled(...) __builtin_constant_p(__VA_ARGS__)

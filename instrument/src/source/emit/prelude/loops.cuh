@@ -305,7 +305,7 @@ struct __cuinstr_unsigned<false> {
 // in one. In debug builds, where it could follow none, nothing is brief.
 #define __cuinstr_near 512u
 #ifdef __CUDACC_DEBUG__
-#define __cuinstr_long(...) true
+#define __cuinstr_long(...) !0
 #else
 #define __cuinstr_long(...) __VA_ARGS__
 #endif
