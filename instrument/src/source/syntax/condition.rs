@@ -97,14 +97,12 @@ type Known<'a> = BTreeMap<&'a [u8], Option<&'a [u8]>>;
 pub(crate) fn decide<'a>(source: &'a [u8], lexed: &mut Lexed, given: &[GivenMacro]) -> BTreeSet<&'a [u8]> {
     let mut anew = BTreeSet::new();
     let mut known: Known = given.iter().map(|one| (one.name.as_bytes(), one.value.as_ref().map(String::as_bytes))).collect();
+    // CUDA is C++, of whatever version.
+    known.entry(b"__cplusplus").or_insert(Some(b""));
     let mut walk = Walk::new();
     for directive in &mut lexed.directives {
-        let is_open = matches!(directive.line, Line::If(None) | Line::Elif(None));
-        if !is_open && (given.is_empty() || !matches!(directive.line, Line::Define(_) | Line::Other)) {
-            walk.step(&directive.line);
-            continue;
-        }
-        let words = lex(source, directive.span.clone(), true).tokens;
+        let is_asked = matches!(directive.line, Line::If(None) | Line::Elif(None) | Line::Other);
+        let words = if is_asked { lex(source, directive.span.clone(), true).tokens } else { Vec::new() };
         let first = words.iter().position(|word| matches!(word.kind, Kind::Ident | Kind::Keyword | Kind::If | Kind::Else));
         let (word, rest) = first.map_or((&[][..], &[][..]), |first| (&source[words[first].range()], &words[first + 1..]));
         match &mut directive.line {
@@ -121,6 +119,7 @@ pub(crate) fn decide<'a>(source: &'a [u8], lexed: &mut Lexed, given: &[GivenMacr
         }
         walk.step(&directive.line);
     }
+    anew.remove(&b"__cplusplus"[..]);
     anew
 }
 
@@ -326,6 +325,10 @@ mod tests {
             assert_eq!(arms(condition), "cd", "{condition}");
             assert_eq!(arms(&format!("!({condition}\n)").replace("// off", "").replace('\n', "")), "ade", "{condition}");
         }
+        for condition in ["!defined(__cplusplus)", "!defined __cplusplus && X"] {
+            assert_eq!(arms(condition), "cd", "{condition}");
+        }
+        assert_eq!(arms("__cplusplus < 201703L"), "abcde");
         for condition in ["X", "(0) || X", "!X", "(0)(1)", "X || 0", "0 + X", "__has_include(<a>) && 0"] {
             assert_eq!(arms(condition), "abcde", "{condition}");
         }
