@@ -136,7 +136,7 @@ impl Job<'_> {
     fn rewrite_source(&self, bytes: &[u8], mut options: Options) -> Rewrite {
         let headers = Headers::of(&self.input, bytes, &self.args.folders);
         options.own_headers = headers.names();
-        options.unit_macros = headers.macros(&options);
+        headers.tell(&mut options);
         let first = rewrite(bytes, &options);
         if first.diagnostics.iter().all(|diagnostic| diagnostic.code != Code::HeaderNotRewritten) {
             return first;

@@ -2,7 +2,7 @@
 
 use super::rewritten_file::rewritten;
 use super::unit_names::UnitNames;
-use crate::options::{Options, UnitMacro};
+use crate::options::Options;
 use crate::project::include::{self, Reference};
 use crate::project::input::Input;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,15 +46,14 @@ impl<'a> Headers<'a> {
         spelled(self.own.iter())
     }
 
-    /// What they and the source say of the macros that the source names, if there are any headers.
-    #[must_use]
-    pub fn macros(&self, options: &Options) -> Vec<UnitMacro> {
-        if self.read.is_empty() {
-            return Vec::new();
+    /// Tells the options for the source what it, its headers and the macros that were given say of the macros that it names, and of words of the language.
+    pub fn tell(&self, options: &mut Options) {
+        if self.read.is_empty() && options.given_macros.is_empty() {
+            return;
         }
-        let mut options = options.clone();
-        self.learn(&options).tell(self.bytes, &mut options);
-        options.unit_macros
+        let mut told = options.clone();
+        self.learn(options).tell(self.bytes, &mut told);
+        (options.unit_macros, options.polls) = (told.unit_macros, told.polls);
     }
 
     /// The source's includes of headers whose device code repeats nothing, as they are spelled. They are judged as the launcher judges the files of a
@@ -88,9 +87,16 @@ impl<'a> Headers<'a> {
         let read: Vec<(String, &[u8])> =
             self.read.iter().map(|(path, (bytes, _))| (path.to_string_lossy().into_owned(), &**bytes)).collect();
         let texts: Vec<(&str, &[u8])> = read.iter().map(|(name, bytes)| (&**name, *bytes)).chain([("", self.bytes)]).collect();
-        names.learn(&texts, &[], &[], options);
+        names.learn(&texts, &[], &defined(options), options);
         names
     }
+}
+
+/// The macros that were given, as a file would define them.
+fn defined(options: &Options) -> Vec<u8> {
+    let values = options.given_macros.iter().filter_map(|one| Some((&one.name, one.value.as_ref()?)));
+    let lines: Vec<String> = values.map(|(name, value)| format!("#define {name} {}\n", value.replace('\n', " "))).collect();
+    lines.concat().into_bytes()
 }
 
 fn spelled<'a>(found: impl Iterator<Item = &'a (String, PathBuf)>) -> Vec<String> {

@@ -63,6 +63,7 @@ mod translate;
 mod unit_macros;
 mod unit_names;
 mod unit_rows;
+mod words;
 
 pub use compiler::{find, is_nvcc, other_compiler};
 pub use error::Error;

@@ -224,11 +224,13 @@ fn left_as_it_is(bytes: &[u8], options: &Options, diagnostics: &mut Vec<Diagnost
     // A zero byte is told where it stands; that nothing is found in a file is no news.
     let is_news =
         |diagnostic: &Diagnostic| diagnostic.code != Code::Empty && (diagnostic.code != Code::NotCuda || diagnostic.primary.is_some());
-    diagnostics.retain(|diagnostic| may_be_device_code && is_news(diagnostic));
+    // What a header makes of a word holds in all files of the unit.
+    let is_of_unit = |diagnostic: &Diagnostic| diagnostic.code == Code::KeywordRedefined;
+    diagnostics.retain(|diagnostic| is_of_unit(diagnostic) || (may_be_device_code && is_news(diagnostic)));
     if options.strict && diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         return false;
     }
-    for diagnostic in diagnostics.iter_mut() {
+    for diagnostic in diagnostics.iter_mut().filter(|diagnostic| !is_of_unit(diagnostic)) {
         diagnostic.severity = diagnostic.severity.min(Severity::Warning);
         diagnostic.message.push_str("; the file is compiled as it is");
     }

@@ -200,8 +200,8 @@ fn calls_itself(source: &[u8], body: &Fragment) -> bool {
         let end = body.mate(open).filter(|_| body.is(open, b'{'))?;
         Some((body.text(source, at), open..end))
     };
-    let mut defined = (0..body.len()).filter(|at| body.kind(*at) == Some(Kind::Ident)).filter_map(defines);
-    defined.any(|(name, mut inside)| inside.any(|at| body.text(source, at) == name))
+    let mut functions = (0..body.len()).filter(|at| body.kind(*at) == Some(Kind::Ident)).filter_map(defines);
+    functions.any(|(name, mut inside)| inside.any(|at| body.text(source, at) == name))
 }
 
 /// The definitions among the lines of a text, as a text of their own, and what is said of their names.

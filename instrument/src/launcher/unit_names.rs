@@ -26,8 +26,8 @@ pub(super) struct UnitNames {
     unit_macros: Vec<UnitMacro>,
     /// What its files are to each other, by their texts.
     roles: HashMap<Vec<u8>, Role>,
-    /// Whether one of its files, or the command line, makes a macro of a word of the language.
-    redefines: bool,
+    /// The polls that still hold, where one of its files, or the command line, makes a macro of a word of the language.
+    polls: Polls,
 }
 
 impl UnitNames {
@@ -39,8 +39,9 @@ impl UnitNames {
         let files: Vec<(&[u8], Lexed)> = joined.iter().map(|joined| read(&joined.text)).collect();
         let command_line = lex(defined, 0..defined.len(), false);
         let words: BTreeSet<&[u8]> = files.iter().flat_map(|(bytes, _)| bytes.split(|byte| !is_name_byte(*byte))).collect();
-        self.redefines = files.iter().any(|(bytes, lexed)| !keyword::redefined(bytes, lexed).is_empty());
-        self.redefines |= !keyword::redefined(defined, &command_line).is_empty();
+        let texts = files.iter().map(|(bytes, lexed)| (*bytes, lexed)).chain([(defined, &command_line)]);
+        let redefined = texts.map(|(bytes, lexed)| keyword::redefined(bytes, lexed).polls);
+        self.polls = redefined.fold(Polls::default(), keyword::plainest);
         self.plain_macros = plain_macros::plain(&files).into_iter().map(String::into_bytes).collect();
         let unchanged: Vec<(&[u8], Lexed)> = foreign.iter().map(|bytes| read(bytes)).chain([(defined, command_line)]).collect();
         let marking: Vec<_> = unchanged.iter().chain(&files).map(|(bytes, lexed)| (*bytes, lexed)).collect();
@@ -115,9 +116,7 @@ impl UnitNames {
         options.in_unit = true;
         let Role { entered, is_piece } = self.roles.get(bytes).cloned().unwrap_or_default();
         (options.entered, options.is_piece) = (entered.into_iter().collect(), is_piece);
-        if self.redefines && options.polls == Polls::Amortised {
-            options.polls = Polls::CountDown;
-        }
+        options.polls = keyword::plainest(options.polls, self.polls);
         options.unit_macros = self.unit_macros.iter().filter(|one| words.contains(one.name.as_bytes())).cloned().collect();
         let values = self.value_macros.iter().filter(|value| words.contains(value.name.as_bytes()));
         options.value_macros = values.cloned().collect();

@@ -18,7 +18,7 @@ mod unit_text;
 
 use crate::common::diagnostic::{Code, Diagnostic, Severity};
 use crate::common::edit::{self, Edit};
-use crate::common::options::{Options, Polls};
+use crate::common::options::Options;
 use crate::common::position::LineIndex;
 use crate::common::rewrite::{Rewrite, refused, site_map};
 use crate::common::waiver::{self, Remarked};
@@ -69,10 +69,10 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
     }
     diagnostics.extend(reserved_names(source, &lexed));
     let redefined = keyword::redefined(source, &lexed);
-    // Where a word of the language is a macro, nothing may stand in front of it, or be repeated with it.
-    let plainly = Options { polls: Polls::CountDown, ..options.clone() };
-    let options = if redefined.is_empty() || options.polls == Polls::Each { options } else { &plainly };
-    diagnostics.extend(redefined);
+    let polls = keyword::plainest(options.polls, redefined.polls);
+    let plainly = Some(Options { polls, ..options.clone() }).filter(|_| polls != options.polls);
+    let options = plainly.as_ref().unwrap_or(options);
+    diagnostics.extend(redefined.diagnostics);
     if has_error(&diagnostics) {
         return refused(options, Vec::new(), diagnostics, file_hash);
     }

@@ -14,7 +14,7 @@ fn header(name: &str, before: &str) -> String {
 }
 
 /// nvcc's own ending for what its device compiler reads.
-const STEP: &str = ".cpp1.ii";
+pub(crate) const STEP: &str = ".cpp1.ii";
 
 /// The project preprocessed plainly and by the launcher: our text away, both must be the same, and these functions have polls.
 fn same_but_for_polls(project: &Project, options: &str, source: &str, polled: &[&str]) {

@@ -1,7 +1,7 @@
 //! Macros of the command line and of headers that stay as they are: what they bring along gets no poll, so it is told.
 
-use crate::headers::strictly;
-use crate::project::Project;
+use crate::headers::{STEP, strictly};
+use crate::project::{Project, expect, text};
 
 #[test]
 fn device_functions_that_macros_of_others_make_are_told() {
@@ -31,5 +31,33 @@ fn device_functions_that_macros_of_others_make_are_told() {
             (Err(said), Some(column)) => assert!(said.contains(&format!(":{column}: error[CI012]")), "{options} {source}: {said}"),
             (done, column) => assert_eq!((done.is_err(), column), (false, None), "{options} {pre} {source}: {done:?}"),
         }
+    }
+}
+
+#[test]
+fn words_that_are_macros_stop_no_build() {
+    let kernel = "__global__ void k(volatile float *p) { while (p[0] < 0.5f) ; for (int i = 0; i < 16; ++i) p[i] = i; }\n";
+    let harmless = "#pragma once\n#define true 1\n#define false 0\n#define bool int\n#define inline __inline__\n";
+    // In the plainest form a loop that ends soon has no poll, and where no trips can be counted it has one.
+    for (options, pre, told, polled) in [
+        ("-Ipre", harmless, None, false),
+        ("-Ipre -Dtrue=1 -Dinline=", "", None, false),
+        ("-Ipre", "#ifndef PRE\n#define PRE\n#define int short\n#endif\n", Some("pre.h:3:"), true),
+        ("-Ipre -Dint=short", "", Some("a.cu: error[CI017]: on the command line, `int`"), true),
+        ("-Ipre -Dfor=if(0);else/**/for", "", Some("a.cu: error[CI017]: on the command line, `for`"), false),
+    ] {
+        let project = Project::new(&[("a.cu", &format!("#include <pre.h>\n{kernel}")), ("pre/pre.h", pre)]);
+        match (strictly(&project, options, "a.cu"), told) {
+            (Err(said), Some(told)) => assert!(said.contains(told) && said.contains("error[CI017]"), "{options} {pre}: {said}"),
+            (done, told) => assert_eq!((done.is_err(), told), (false, None), "{options} {pre}: {done:?}"),
+        }
+        let mut command = project.launch(&["-c", "a.cu"]);
+        command.env("SHIM_SOURCES", "a.cu").env("SHIM_OPTIONS", options).env("SHIM_ENDING", STEP);
+        let output = expect(&mut command, 0);
+        assert_eq!(text(&output.stderr).contains("warning[CI017]"), told.is_some(), "{options} {pre}: {}", text(&output.stderr));
+        let made = project.preprocessed_as("a.cu", STEP);
+        let line = made.lines().find(|line| line.contains("void k(")).expect("a kernel");
+        assert_eq!(line.contains("__cuinstr_poll("), polled, "{line}");
+        assert!(!line.contains("(bool)") && !line.contains("(int)"), "{line}");
     }
 }

@@ -117,6 +117,17 @@ fn what_can_not_be_polled_has_a_code() {
             &["CI017"],
         ),
         told(
+            "a type is a macro: each loop polls each time round",
+            "#ifndef GUARD\n#define GUARD\n#define int char\n__global__ void k(volatile int *p) { for (int i = 0; i < 200; ++i) p[i] = 1; }\n#endif\n",
+            &["4 for each"],
+            &["CI017"],
+        ),
+        row(
+            "words that stay what they are",
+            "#define true 1\n#define false 0\n#define bool int\n#define inline __inline__\n__global__ void k(int *p) { while (p[0]) ; }\n",
+            &["5 while polled"],
+        ),
+        told(
             "a header of the project",
             "#include <vector>\n#include \"mine.cuh\"\n#include <cuda_fp16.h>\n__global__ void k() { }\n",
             &[],

@@ -10,6 +10,7 @@ use crate::launcher::preprocess::{BUILT_IN, Cuda, LIBRARIES, is_runtime_header};
 use crate::launcher::record;
 use crate::launcher::rewritten_file::{Facts, Maker, RewrittenFile};
 use crate::launcher::session::Knowledge;
+use crate::launcher::words;
 use crate::prelude::{self, UnitTraits};
 use crate::project::include::{self, Reference, edited};
 use cuinstr_abi::sites::SiteMap;
@@ -211,7 +212,18 @@ impl<'a> Builder<'a> {
         for file in std::mem::take(&mut self.found) {
             self.make(file, &mut maker)?;
         }
+        self.tell_of_words(call);
         self.finish().map_err(failed)
+    }
+
+    /// Tells with the source of words of the language that the command line makes macros of.
+    fn tell_of_words(&mut self, call: &Cuda) {
+        let strict = self.knowledge.settings.strict;
+        let said = words::told(&call.main.to_string_lossy(), &call.definitions(), strict);
+        if let Some((_, facts)) = self.plan.files.iter_mut().find(|(path, _)| self.plan.own.first() == Some(path)) {
+            facts.refused |= strict && !said.is_empty();
+            facts.said.push_str(&said);
+        }
     }
 
     /// Takes a file into the tree, with all that it names.
