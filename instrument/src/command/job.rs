@@ -67,7 +67,10 @@ pub(crate) enum Outcome {
         codes: Vec<Code>,
     },
     /// It was copied as it is: the configuration excludes it, or it holds no device code.
-    Copied,
+    Copied {
+        /// How many of the headers that it includes may hold some.
+        not_examined: usize,
+    },
     /// It was refused, or could not be read or written.
     Failed,
 }
@@ -84,7 +87,7 @@ impl Job<'_> {
             && config.excludes(&site_path)
         {
             let done = if self.writes() { "copied unchanged" } else { "left alone" };
-            return self.copied(bytes, &format!("{done}, because {} excludes it", one_line(&config.name)));
+            return self.copied(bytes, &format!("{done}, because {} excludes it", one_line(&config.name)), 0);
         }
         let is_ptx = self.input.path.extension().is_some_and(|extension| extension == "ptx") || is_ptx(&bytes);
         let options = self.options(site_path.clone());
@@ -95,7 +98,8 @@ impl Job<'_> {
         let Some(output) = output else {
             if has_no_device_code(&diagnostics) {
                 let done = if self.writes() { "copied unchanged" } else { "nothing to rewrite" };
-                return Done { used, ..self.copied(bytes, &format!("{done}: no device code found (cuinstr explain CI006)")) };
+                let headers = not_examined(&diagnostics);
+                return Done { used, ..self.copied(bytes, &format!("{done}: {}", nothing_found(&headers)), headers.len()) };
             }
             let mut done = self.failed(&bytes, &diagnostics);
             if self.args.list && !sites.sites.is_empty() {
@@ -160,7 +164,7 @@ impl Job<'_> {
     }
 
     /// The result for an input whose output is the input itself; says why.
-    fn copied(&self, bytes: Vec<u8>, why: &str) -> Done {
+    fn copied(&self, bytes: Vec<u8>, why: &str, not_examined: usize) -> Done {
         let mut status = Status::Done;
         let mut stderr = String::new();
         if !self.args.how.quiet && self.style.format != Format::Json {
@@ -174,7 +178,7 @@ impl Job<'_> {
             stderr = self.style.render(&destination.to_string_lossy(), b"", &[*diagnostic]);
             status = Status::Io;
         }
-        let outcome = if status == Status::Done { Outcome::Copied } else { Outcome::Failed };
+        let outcome = if status == Status::Done { Outcome::Copied { not_examined } } else { Outcome::Failed };
         let stdout = if self.to_stdout() { bytes } else { Vec::new() };
         Done { stdout, stderr, site_map: None, used: Some(Used::default()), status, outcome }
     }
@@ -213,7 +217,7 @@ impl Job<'_> {
                 let functions = if summary.functions == 1 { "function" } else { "functions" };
                 format!("rewritten, {} polls in {} {functions}", summary.polls, summary.functions)
             }
-            Outcome::Copied => "copied unchanged".to_owned(),
+            Outcome::Copied { .. } => "copied unchanged".to_owned(),
             Outcome::Failed => "refused".to_owned(),
         };
         let output = self.destination.as_ref().map_or_else(String::new, |path| format!(", to {}", path.display()));
@@ -267,4 +271,25 @@ impl Job<'_> {
 fn has_no_device_code(diagnostics: &[Diagnostic]) -> bool {
     let mut errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
     errors.all(|error| error.code == Code::NotCuda && error.primary.is_none())
+}
+
+/// Most headers that a message names.
+const MOST_NAMED: usize = 3;
+
+/// The headers of these diagnostics, as the source names them.
+fn not_examined(diagnostics: &[Diagnostic]) -> Vec<&str> {
+    let told = diagnostics.iter().filter(|diagnostic| diagnostic.code == Code::HeaderNotRewritten);
+    told.filter_map(|diagnostic| diagnostic.message.split('`').nth(1)).collect()
+}
+
+/// That there is no device code, as far as anybody has looked.
+fn nothing_found(headers: &[&str]) -> String {
+    if headers.is_empty() {
+        return "no device code found (cuinstr explain CI006)".to_owned();
+    }
+    let named: Vec<String> = headers.iter().take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
+    let more = headers.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = one_line(&named.join(", "));
+    format!("no device code in the file itself; included and not examined: {named}{more} (cuinstr explain CI016)")
 }

@@ -65,6 +65,47 @@ fn files_without_device_code_are_copied() {
 }
 
 #[test]
+fn device_code_of_macros_that_are_given_is_told() {
+    let project = Project::new(&[("k.cu", "K\n"), ("b.cu", "__global__ void k(int *p) { BODY }\n")]);
+    let strictly =
+        |source: &str, given: &str| project.command(&format!("{source} -o out.cu --strict")).args(["-D", given]).output().expect("it runs");
+    for (source, given, code) in [
+        ("k.cu", "K=__global__ void k(int *p) { while (*p); }", Some("CI012")),
+        ("b.cu", "BODY=while (*p);", Some("CI012")),
+        ("k.cu", "K=__global__ void k(int *p) { *p = 3; }", None),
+        ("b.cu", "BODY=*p = 3;", None),
+    ] {
+        let said = String::from_utf8_lossy(&strictly(source, given).stderr).into_owned();
+        assert_eq!(said.contains("error["), code.is_some(), "{given}: {said}");
+        assert!(code.is_none_or(|code| said.contains(&format!("error[{code}]"))), "{given}: {said}");
+    }
+}
+
+#[test]
+fn headers_that_were_not_examined_are_named_where_a_file_has_no_device_code() {
+    let includes = ["h0", "h1", "h2", "h3", "h4"].map(|name| format!("#include \"{name}.cuh\"\n")).concat();
+    let project = Project::new(&[
+        ("a.cu", "#include \"dev.cuh\"\n#include <vector>\n#include \"plain.h\"\nint main() { }\n"),
+        ("dev.cuh", "#pragma once\n__global__ void k(volatile int *p) { while (*p) ; }\n"),
+        ("plain.h", "#pragma once\nint plain();\n"),
+        ("b.cu", &includes),
+        ("c.cu", "#include \"plain.h\"\nint main() { }\n"),
+        ("d.cu", "#include \"dev.cuh\" // cuinstr: allow(CI016) it is compiled elsewhere\nint main() { }\n"),
+    ]);
+    let told = "no device code in the file itself; included and not examined: ";
+    let run = project.run("a.cu -o out.cu").exits(0).says(&format!("a.cu: copied unchanged: {told}`dev.cuh` (cuinstr explain CI016)\n"));
+    let run = run.says("not covered: 1 gap\n  1 x CI016: an included header is not rewritten\n1 file copied unchanged\n");
+    assert!(!run.stderr.contains("plain.h") && !run.stderr.contains("vector"), "{run:?}");
+    project.run("b.cu --list").exits(0).says(&format!("b.cu: nothing to rewrite: {told}`h0.cuh`, `h1.cuh`, `h2.cuh` and 2 more ("));
+    for source in ["c.cu", "d.cu"] {
+        let run =
+            project.run(&format!("{source} -o out.cu")).exits(0).says("copied unchanged: no device code found (cuinstr explain CI006)");
+        assert!(!run.stderr.contains("not covered"), "{run:?}");
+    }
+    project.run("a.cu dev.cuh -o out").exits(0).says("a.cu: copied unchanged: no device code found");
+}
+
+#[test]
 fn quoted_includes_are_found_from_another_folder() {
     let kernel = "#include \"part.cuh\"\n  # include \"../shared/plain.h\" // both\n#include <cstdio>\n#include \"elsewhere.h\"\n";
     let files = [
