@@ -124,9 +124,7 @@ impl UnitNames {
 }
 
 fn read(bytes: &[u8]) -> (&[u8], Lexed) {
-    let mut lexed = lex(bytes, 0..bytes.len(), false);
-    condition::decide(bytes, &mut lexed, &[]);
-    (bytes, lexed)
+    (bytes, condition::read(bytes))
 }
 
 /// What a name marks that two files define.

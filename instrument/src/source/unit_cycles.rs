@@ -4,11 +4,10 @@ use crate::common::options::Options;
 use crate::source::analysis::call_graph::{Call, CallGraph};
 use crate::source::analysis::declared_type::Types;
 use crate::source::analysis::descent::{self, Descent};
-use crate::source::syntax::definition;
 use crate::source::syntax::fragment::Fragment;
 use crate::source::syntax::function::Function;
 use crate::source::syntax::macros::Macros;
-use crate::source::syntax::token::lex;
+use crate::source::syntax::{condition, definition};
 use crate::source::unit_text::UnitText;
 use std::collections::BTreeSet;
 
@@ -30,7 +29,7 @@ pub(crate) fn roles(files: &[(&str, &[u8])], options: &Options) -> Vec<Role> {
     }
     // A file alone may hold half of a function; with those that include it, it is whole.
     let unit = UnitText::new(files);
-    let lexed = lex(&unit.text, 0..unit.text.len(), false);
+    let lexed = condition::read(&unit.text);
     if let Ok(fragment) = Fragment::of_file(&lexed) {
         find(&unit, &fragment, &Macros::read(&unit.text, &lexed, options), options, &mut roles);
         return roles;
@@ -40,7 +39,7 @@ pub(crate) fn roles(files: &[(&str, &[u8])], options: &Options) -> Vec<Role> {
         role.is_piece = true;
     }
     let unit = UnitText::of_whole(files);
-    let lexed = lex(&unit.text, 0..unit.text.len(), false);
+    let lexed = condition::read(&unit.text);
     if let Ok(fragment) = Fragment::of_file(&lexed) {
         find(&unit, &fragment, &Macros::read(&unit.text, &lexed, options), options, &mut roles);
     }

@@ -1,7 +1,7 @@
 //! The text of a translation unit about as the compiler reads it: each file stands where another includes it.
 
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::token::{Lexed, Line, lex};
+use crate::source::syntax::token::{Lexed, Line};
 use crate::source::syntax::{condition, header};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -64,7 +64,7 @@ impl UnitText {
     pub(crate) fn of_whole(files: &[(&str, &[u8])]) -> Self {
         let mut unit = Self { text: Vec::new(), parts: Vec::new() };
         for (file, (_, bytes)) in files.iter().enumerate() {
-            if Fragment::of_file(&lex(bytes, 0..bytes.len(), false)).is_ok() {
+            if Fragment::of_file(&condition::read(bytes)).is_ok() {
                 unit.add(file, bytes, 0..bytes.len());
             }
         }
@@ -92,7 +92,7 @@ impl UnitText {
 }
 
 fn read<'a>(bytes: &'a [u8], files: &[(&str, &[u8])], by_name: &BTreeMap<&str, Vec<usize>>) -> File<'a> {
-    let Lexed { directives, .. } = lex(bytes, 0..bytes.len(), false);
+    let Lexed { directives, .. } = condition::read(bytes);
     let target = |span: &Range<usize>| {
         let (name, _) = header::included(&bytes[span.clone()])?;
         let mut name = std::str::from_utf8(name).ok()?;
@@ -117,6 +117,7 @@ fn read<'a>(bytes: &'a [u8], files: &[(&str, &[u8])], by_name: &BTreeMap<&str, V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::syntax::token::lex;
 
     #[test]
     fn files_stand_where_they_are_included() {

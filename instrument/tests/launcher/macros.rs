@@ -61,3 +61,15 @@ fn words_that_are_macros_stop_no_build() {
         assert!(!line.contains("(bool)") && !line.contains("(int)"), "{line}");
     }
 }
+
+#[test]
+fn an_arm_that_is_never_taken_makes_no_file_a_piece_of_a_function() {
+    let never = "#if A\n#elif 0 && A\n({[\n#endif\n#ifndef __cplusplus\n({[\n#endif\n";
+    let kernel = "__global__ void k(int* o) { while (*o) *o = all[1]; }\n";
+    let project = Project::new(&[
+        ("a.cu", &format!("#include \"all.h\"\n{never}{kernel}")),
+        ("all.h", &format!("{never}static __device__ int all[90000] = {{}};\n")),
+    ]);
+    let made = strictly(&project, "", "a.cu").expect("it compiles");
+    assert!(made.lines().any(|line| line.contains("void k(") && line.contains("__cuinstr_left")), "{made}");
+}

@@ -123,6 +123,14 @@ pub(crate) fn decide<'a>(source: &'a [u8], lexed: &mut Lexed, given: &[GivenMacr
     anew
 }
 
+/// A text with the values of those of its conditions that no macro of the user's decides.
+#[cfg(feature = "launcher")]
+pub(crate) fn read(source: &[u8]) -> Lexed {
+    let mut lexed = lex(source, 0..source.len(), false);
+    decide(source, &mut lexed, &[]);
+    lexed
+}
+
 /// Whether a condition holds, if that is known.
 fn holds(source: &[u8], word: &[u8], rest: &[Token], known: &Known) -> Option<bool> {
     let mut reader = Reader { source, tokens: rest, at: 0, depth: 0, known };
