@@ -225,6 +225,18 @@ impl Graph {
         taken.chain(block.goes_on.then(|| Edge { to: number + 1, when: when(false) }))
     }
 
+    /// The ways from one block to another, in the order of [`Graph::edges`]. However long a table is, they are found at once.
+    pub fn edges_to(&self, from: u32, to: u32) -> impl Iterator<Item = Edge> + Clone + use<> {
+        let block = self.blocks[from as usize];
+        let jumps = match block.jump {
+            Jump::None => false,
+            Jump::Block(target) => target == to,
+            Jump::Table(table) => self.listed.get(to).binary_search(&table).is_ok(),
+        };
+        let when = move |when: bool| Edge { to, when: block.guarded.then_some(when) };
+        jumps.then(|| when(true)).into_iter().chain((block.goes_on && from + 1 == to).then(|| when(false)))
+    }
+
     /// One of these ways.
     #[must_use]
     pub fn edge(&self, number: u32, nth: u32) -> Option<Edge> {
@@ -245,6 +257,38 @@ impl Graph {
     pub fn sources(&self, block: u32) -> impl Iterator<Item = u32> + '_ {
         let by_table = self.listed.get(block).iter().flat_map(|table| self.users.get(*table));
         self.sources.get(block).iter().chain(by_table).copied()
+    }
+
+    /// Nodes of the graph in which each table is a node of its own, behind the blocks, so that its edges count once.
+    #[must_use]
+    pub fn node_count(&self) -> u32 {
+        (self.blocks.len() + self.tables.len()) as u32
+    }
+
+    /// The nth way on from a node: `Some(None)` where there is none, and None behind the last.
+    #[must_use]
+    pub fn step(&self, node: u32, nth: u32) -> Option<Option<u32>> {
+        let count = self.blocks.len() as u32;
+        let Some(block) = self.blocks.get(node as usize) else {
+            return self.tables[(node - count) as usize].get(nth as usize).map(|to| Some(*to));
+        };
+        match (nth, block.jump) {
+            (0, Jump::Block(to)) => Some(Some(to)),
+            (0, Jump::Table(table)) => Some(Some(count + table)),
+            (0, Jump::None) => Some(None),
+            (1, _) if block.goes_on => Some(Some(node + 1)),
+            _ => None,
+        }
+    }
+
+    /// Nodes that lead to a node. One that does so twice may come twice.
+    pub fn node_sources(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let count = self.blocks.len() as u32;
+        let (blocks, tables): (&[u32], &[u32]) = match node.checked_sub(count) {
+            Some(table) => (self.users.get(table), &[]),
+            None => (self.sources.get(node), self.listed.get(node)),
+        };
+        blocks.iter().copied().chain(tables.iter().map(move |table| count + table))
     }
 
     /// Where each block stands in a reverse postorder from the entry; `u32::MAX` for one that control never comes to. What stands first in the text
@@ -303,22 +347,9 @@ impl Graph {
 
     /// Strongly connected components among some of the blocks, `holds` telling which: see [`Components`].
     pub fn components(&self, blocks: &[u32], holds: impl Fn(u32) -> bool, scratch: &mut Components) -> Vec<Vec<u32>> {
-        // A table is a node of its own behind the blocks, so that its edges count once.
         let count = self.blocks.len() as u32;
-        let next = |node: u32, nth: u32| {
-            let keep = |to: u32| Some(to).filter(|to| holds(*to));
-            let Some(block) = self.blocks.get(node as usize) else {
-                return self.tables[(node - count) as usize].get(nth as usize).map(|to| keep(*to));
-            };
-            match (nth, block.jump) {
-                (0, Jump::Block(to)) => Some(keep(to)),
-                (0, Jump::Table(table)) => Some(Some(count + table)),
-                (0, Jump::None) => Some(None),
-                (1, _) if block.goes_on => Some(keep(node + 1)),
-                _ => None,
-            }
-        };
-        let mut found = scratch.find(self.blocks.len() + self.tables.len(), blocks, next);
+        let next = |node: u32, nth: u32| Some(self.step(node, nth)?.filter(|to| *to >= count || holds(*to)));
+        let mut found = scratch.find(self.node_count() as usize, blocks, next);
         for component in &mut found {
             component.retain(|node| *node < count);
         }

@@ -49,7 +49,7 @@ impl Pins {
 impl Context<'_, '_> {
     /// How often a loop runs at most, for one whose test ends `block`. `before` has the trips of loops in front of it that end soon.
     pub(in crate::polls) fn most_trips(&self, number: u32, block: u32, goes_on_if_taken: bool, before: &[Option<u64>]) -> Option<u64> {
-        let [latch] = self.loops.all[number as usize].latches[..] else { return None };
+        let latch = self.loops.all[number as usize].latch()?;
         let (test, holds) = self.test_at(block, goes_on_if_taken)?;
         let (order, is_signed, width) = self.comparison(test, holds)?;
         let [_, Operand::Register(tested), bound] = *self.code.operands(test) else { return None };
@@ -210,7 +210,7 @@ impl Context<'_, '_> {
     fn passes_by_zero(&self, block: u32, register: Register, start: u32, to: u32) -> bool {
         let at = self.graph.blocks[block as usize];
         let Some((Some(predicate), when)) = self.code.guard(at.end - 1) else { return false };
-        let Some(test) = self.writers.of(predicate).rev().find(|statement| (at.first..at.end).contains(statement)) else { return false };
+        let Some(test) = self.writers.last_of(predicate, at.first..at.end) else { return false };
         let Some((order, ..)) = self.comparison(test, true).or_else(|| self.comparison(test, false)) else { return false };
         let holds_if = !self.code.opcode(test).starts_with("setp.eq");
         let [_, Operand::Register(tested), Operand::Integer(0)] = *self.code.operands(test) else { return false };

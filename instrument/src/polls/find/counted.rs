@@ -3,7 +3,7 @@
 use super::bounded::Pins;
 use super::{Loops, Writers};
 use cuinstr_ptx::{Code, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest step of an induction variable. With the most iterations of a strip the distance stays below 2^31.
 const MOST_STEP: i64 = 1 << 16;
@@ -154,7 +154,7 @@ impl<'a> Context<'_, 'a> {
 
     /// Statements of a loop that write a register.
     fn writers_in(&self, number: u32, register: Register) -> impl Iterator<Item = u32> {
-        self.writers.of(register).filter(move |statement| self.loops.holds(number, self.block_of(*statement)))
+        self.writers.within(register, self.graph, self.loops, number)
     }
 
     /// Whether a statement runs exactly once in each iteration that comes to the latch.
@@ -186,7 +186,7 @@ impl<'a> Context<'_, 'a> {
 
     /// The trips of a loop with one latch, whose test is the last statement of `block`: it goes on where the test's branch is taken, or is not.
     pub(in crate::polls) fn counted(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<Counted<'a>> {
-        let [latch] = self.loops.all[number as usize].latches[..] else { return None };
+        let latch = self.loops.all[number as usize].latch()?;
         let (test, holds) = self.test_at(block, goes_on_if_taken)?;
         self.compared(number, latch, test, holds)
     }
@@ -196,19 +196,19 @@ impl<'a> Context<'_, 'a> {
         let branch = self.graph.blocks[block as usize].end - 1;
         let (Some(predicate), when) = self.code.guard(branch)? else { return None };
         let first = self.graph.blocks[block as usize].first;
-        let test = self.writers.of(predicate).rev().find(|statement| (first..branch).contains(statement))?;
+        let test = self.writers.last_of(predicate, first..branch)?;
         (!self.function.statements[test as usize].guarded).then_some((test, goes_on_if_taken == when))
     }
 
     /// The same for a loop whose test is a comparison that something else is joined to.
     pub(in crate::polls) fn joined(&self, number: u32, block: u32, goes_on_if_taken: bool) -> Option<(Counted<'a>, Joined<'a>)> {
         let one = &self.loops.all[number as usize];
-        let [latch] = one.latches[..] else { return None };
+        let latch = one.latch()?;
         let branch = self.graph.blocks[block as usize].end - 1;
         let (Some(predicate), when) = self.code.guard(branch)? else { return None };
         let goes_on_if = goes_on_if_taken == when;
         let first = self.graph.blocks[block as usize].first;
-        let last = |register, end: u32| self.writers.of(register).rev().find(|statement| (first..end).contains(statement));
+        let last = |register, end: u32| self.writers.last_of(register, first..end);
         let by = last(predicate, branch)?;
         if self.code.opcode(by) != if goes_on_if { "and.pred" } else { "or.pred" } || self.function.statements[by as usize].guarded {
             return None;
@@ -261,13 +261,16 @@ impl<'a> Context<'_, 'a> {
         None
     }
 
-    /// Whether control leaves a loop behind one block alone.
+    /// Whether control leaves a loop with no other inside behind one block alone.
     pub(in crate::polls) fn leaves_at(&self, number: u32, block: u32) -> bool {
-        let mut inside = (0..self.graph.blocks.len() as u32).filter(|inside| self.loops.holds(number, *inside));
-        inside.all(|inside| {
-            let flow = self.function.statements[self.graph.blocks[inside as usize].end as usize - 1].flow;
-            let stays = || self.graph.edges(inside).all(|edge| inside == block || self.loops.holds(number, edge.to));
-            !matches!(flow, Flow::Return | Flow::End) && stays()
+        let count = self.graph.blocks.len() as u32;
+        let holds = |to: u32| self.loops.holds(number, to);
+        let mut tables = BTreeSet::new();
+        let mut stays_at = |to: u32| if to < count { holds(to) } else { !tables.insert(to) || self.graph.listed(to - count).0.iter().all(|to| holds(*to)) };
+        self.loops.members(number).iter().all(|inside| {
+            let flow = self.function.statements[self.graph.blocks[*inside as usize].end as usize - 1].flow;
+            let mut ways = (0..).map_while(|nth| self.graph.step(*inside, nth)).flatten();
+            !matches!(flow, Flow::Return | Flow::End) && (*inside == block || ways.all(&mut stays_at))
         })
     }
 
@@ -295,7 +298,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     fn is_written_by(&self, statement: u32, register: Register) -> bool {
-        self.writers.of(register).any(|other| other == statement)
+        self.writers.last_of(register, statement..statement + 1).is_some()
     }
 
     /// A number operand as it is spelled.
@@ -380,7 +383,7 @@ impl<'a> Context<'_, 'a> {
     /// it (`setp.eq; @p bra OUT; bra HEAD`).
     pub(in crate::polls) fn test_of(&self, number: u32) -> Option<(u32, bool)> {
         let one = &self.loops.all[number as usize];
-        let [latch] = one.latches[..] else { return None };
+        let latch = one.latch()?;
         let block = self.graph.blocks[latch as usize];
         let last = self.function.statements[block.end as usize - 1];
         if last.flow != Flow::Branch {
@@ -389,7 +392,7 @@ impl<'a> Context<'_, 'a> {
         let leaves =
             |block: u32, when: bool| self.graph.edges(block).any(|edge| edge.when == Some(when) && !self.loops.holds(number, edge.to));
         if last.guarded {
-            let comes_back = self.graph.edges(latch).any(|edge| edge.to == one.header && edge.when == Some(true));
+            let comes_back = self.graph.edges_to(latch, one.header).any(|edge| edge.when == Some(true));
             return (comes_back && leaves(latch, false)).then_some((latch, true));
         }
         let before = latch.checked_sub(1).filter(|_| block.end - block.first == 1)?;
@@ -418,7 +421,8 @@ mod tests {
         assert_eq!(module.faults, []);
         let function = &module.functions[0];
         let (code, graph) = (Code::new(&text, function), Graph::new(function));
-        let (loops, writers) = (Loops::new(&graph), Writers::new(function, &code));
+        let loops = Loops::new(&graph);
+        let writers = Writers::new(function, &code, &graph, &loops);
         let declared = Declared::new(function);
         let context = Context {
             text: &text,

@@ -35,6 +35,8 @@ pub(super) fn find(graph: &Graph, loops: &Loops) -> Vec<Irreducible> {
     let all: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| loops.is_reached(*block)).collect();
     // The set that each block is in; no block is in the set of number zero.
     let (mut set, mut sets) = (vec![1_u32; graph.blocks.len()], 1);
+    // Of each table the blocks outside of a set that end with it.
+    let mut users = vec![(0_u32, Vec::new()); graph.table_count() as usize];
     let mut work = vec![all];
     while let Some(blocks) = work.pop() {
         let Some(own) = blocks.first().map(|block| set[*block as usize]) else { continue };
@@ -50,7 +52,18 @@ pub(super) fn find(graph: &Graph, loops: &Loops) -> Vec<Irreducible> {
             let mut entries: Vec<Entry> = Vec::new();
             for &block in &component {
                 let is_outside = |source: &u32| loops.is_reached(*source) && set[*source as usize] != sets;
-                let mut sources: Vec<u32> = graph.sources(block).filter(is_outside).collect();
+                let mut sources: Vec<u32> = Vec::new();
+                for source in graph.node_sources(block) {
+                    let Some(table) = source.checked_sub(graph.blocks.len() as u32) else {
+                        sources.extend(Some(source).filter(is_outside));
+                        continue;
+                    };
+                    let (of, users) = &mut users[table as usize];
+                    if std::mem::replace(of, sets) != sets {
+                        *users = graph.listed(table).1.iter().copied().filter(is_outside).collect();
+                    }
+                    sources.extend_from_slice(users);
+                }
                 sources.sort_unstable();
                 sources.dedup();
                 if block == 0 || !sources.is_empty() {

@@ -4,10 +4,14 @@
 pub(super) mod bounded;
 pub(super) mod calls;
 pub(super) mod counted;
+mod dominators;
 mod irreducible;
+mod writers;
 
-use cuinstr_ptx::{Code, Function, Graph, Register};
+use cuinstr_ptx::{Function, Graph};
+use dominators::{Forest, dominators};
 pub(in crate::polls) use irreducible::Irreducible;
+pub(in crate::polls) use writers::Writers;
 
 /// No block, or no loop.
 pub(in crate::polls) const NONE: u32 = u32::MAX;
@@ -32,14 +36,23 @@ impl<'c, 'a> Cycles<'c, 'a> {
 pub(in crate::polls) struct Loop {
     /// The block that back edges lead to.
     pub(in crate::polls) header: u32,
-    /// Blocks that a back edge leaves.
-    pub(in crate::polls) latches: Vec<u32>,
+    /// Of the blocks that a back edge leaves, those that are met first and last where each block is met behind its dominators.
+    latches: (u32, u32),
     /// Whether each way into the cycle leads through the header (a natural loop).
     pub(in crate::polls) is_natural: bool,
+    /// Whether there is no loop inside.
+    pub(in crate::polls) is_innermost: bool,
     /// The loop around it; [`NONE`] for an outermost one.
     pub(in crate::polls) outer: u32,
     /// Statements in its blocks, those of loops inside left out.
     pub(in crate::polls) statements: u32,
+}
+
+impl Loop {
+    /// The block that a back edge leaves, if it is the only one.
+    pub(in crate::polls) fn latch(&self) -> Option<u32> {
+        (self.latches.0 == self.latches.1).then_some(self.latches.0)
+    }
 }
 
 /// The cycles of a function. Every cycle of its graph holds a back edge of one of the loops.
@@ -49,10 +62,18 @@ pub(in crate::polls) struct Loops {
     pub(in crate::polls) all: Vec<Loop>,
     /// Cycles with several ways in.
     pub(in crate::polls) irreducible: Vec<Irreducible>,
+    /// If there are some, of each block whether it is an entry, and whether it is one or leads to one from outside.
+    entries: Vec<(bool, bool)>,
     /// The innermost loop of each block.
     inner: Vec<u32>,
+    /// Loops within loops.
+    nest: Forest,
+    /// The blocks in loops, by the number of their innermost one in `nest`, and where those of each number begin.
+    members: (Vec<u32>, Vec<u32>),
     /// Immediate dominators.
     dominators: Vec<u32>,
+    /// Blocks below their dominators.
+    dominated: Forest,
     /// Place in a reverse postorder; [`NONE`] for what control never comes to.
     place: Vec<u32>,
 }
@@ -67,50 +88,114 @@ impl Loops {
             order[*at as usize] = block;
         }
         order.retain(|block| *block != NONE);
-        let mut loops = Self { all: Vec::new(), irreducible: Vec::new(), inner: vec![NONE; count], dominators: Vec::new(), place };
-        loops.headers(graph, &order);
-        if !loops.all.is_empty() {
-            loops.dominators = dominators(graph, &order, &loops.place);
-            loops.collect(graph);
+        let mut loops = Self {
+            all: Vec::new(),
+            irreducible: Vec::new(),
+            entries: Vec::new(),
+            inner: vec![NONE; count],
+            nest: Forest::default(),
+            members: (Vec::new(), Vec::new()),
+            dominators: Vec::new(),
+            dominated: Forest::default(),
+            place,
+        };
+        let tables = Tables::new(graph, &loops.place);
+        let headers = loops.headers(graph, &tables, &order);
+        if !headers.is_empty() {
+            loops.dominators = dominators(graph);
+            loops.dominated = Forest::new(count, order.iter().copied(), |block| loops.dominator(block));
+            loops.add(graph, &tables, &headers);
+            loops.collect(graph, &tables);
             loops.irreducible = irreducible::find(graph, &loops);
+            loops.enter(count);
         }
         loops
     }
 
     /// An edge that does not lead on in a reverse postorder is a back edge, whether its cycle is reducible or not.
-    fn headers(&mut self, graph: &Graph, order: &[u32]) {
-        for &header in order {
-            let is_back = |from: &u32| self.is_reached(*from) && self.place[*from as usize] >= self.place[header as usize];
-            let mut latches: Vec<u32> = graph.sources(header).filter(is_back).collect();
-            latches.sort_unstable();
-            latches.dedup();
-            if !latches.is_empty() {
-                self.all.push(Loop { header, latches, is_natural: false, outer: NONE, statements: 0 });
+    fn headers(&self, graph: &Graph, tables: &Tables, order: &[u32]) -> Vec<u32> {
+        let is_header = |header: &u32| graph.node_sources(*header).any(|source| self.is_back(graph, tables, source, *header));
+        order.iter().copied().filter(is_header).collect()
+    }
+
+    /// Whether a block, or one that ends with a table, leads back to a header.
+    fn is_back(&self, graph: &Graph, tables: &Tables, source: u32, header: u32) -> bool {
+        let place = match source.checked_sub(graph.blocks.len() as u32) {
+            Some(table) => tables.users[table as usize].last().map_or(NONE, |user| self.place[*user as usize]),
+            None => self.place[source as usize],
+        };
+        place != NONE && place >= self.place[header as usize]
+    }
+
+    /// Those of the blocks that end with a table that lead back to a header.
+    fn back_users<'t>(&self, tables: &'t Tables, table: u32, header: u32) -> &'t [u32] {
+        let users = &tables.users[table as usize];
+        &users[users.partition_point(|user| self.place[*user as usize] < self.place[header as usize])..]
+    }
+
+    fn add(&mut self, graph: &Graph, tables: &Tables, headers: &[u32]) {
+        let count = graph.blocks.len() as u32;
+        let first = |block: &u32| self.dominated.first[*block as usize];
+        let both = |one: (u32, u32), other: (u32, u32)| {
+            let [least, most] = [[one.0, other.0], [one.1, other.1]];
+            (least.into_iter().min_by_key(first).unwrap_or(one.0), most.into_iter().max_by_key(first).unwrap_or(one.1))
+        };
+        // Of each user of a table and those behind it.
+        let extremes: Vec<Vec<(u32, u32)>> = tables.users.iter().map(|users| {
+            let mut found = Vec::with_capacity(users.len());
+            for &user in users.iter().rev() {
+                found.push(found.last().map_or((user, user), |last| both(*last, (user, user))));
             }
+            found
+        }).collect();
+        for &header in headers {
+            let sources = graph.node_sources(header).filter(|source| self.is_back(graph, tables, *source, header));
+            let latches = sources.map(|source| match source.checked_sub(count) {
+                Some(table) => extremes[table as usize][self.back_users(tables, table, header).len() - 1],
+                None => (source, source),
+            });
+            let Some(latches) = latches.reduce(both) else { continue };
+            let is_natural = self.dominates(header, latches.0) && self.dominates(header, latches.1);
+            self.all.push(Loop { header, latches, is_natural, is_innermost: true, outer: NONE, statements: 0 });
         }
     }
 
-    fn collect(&mut self, graph: &Graph) {
-        for number in 0..self.all.len() {
-            let Loop { header, latches, .. } = &self.all[number];
-            self.all[number].is_natural = latches.iter().all(|latch| self.dominates(*header, *latch));
-        }
+    fn collect(&mut self, graph: &Graph, tables: &Tables) {
+        let count = graph.blocks.len() as u32;
         // Inner loops first. A finished loop stands for all its blocks (`whole`), so that outer loops pass it in one step.
-        let mut whole: Vec<u32> = (0..self.inner.len() as u32).collect();
+        let mut whole: Vec<u32> = (0..graph.node_count()).collect();
         for number in (0..self.all.len()).rev() {
             let header = self.all[number].header;
             if !self.all[number].is_natural {
                 continue;
             }
             self.claim(header, number as u32);
-            let mut work: Vec<u32> = self.all[number].latches.iter().map(|latch| find(&mut whole, *latch)).collect();
-            while let Some(block) = work.pop() {
-                if block == header || find(&mut whole, block) != block {
+            let mut work = Vec::new();
+            for source in graph.node_sources(header).filter(|source| self.is_back(graph, tables, *source, header)) {
+                match source.checked_sub(count) {
+                    Some(table) if find(&mut whole, source) == source => {
+                        let users = self.back_users(tables, table, header);
+                        work.extend(users.iter().map(|user| find(&mut whole, *user)));
+                        if users.len() == tables.users[table as usize].len() {
+                            whole[source as usize] = header;
+                        }
+                    }
+                    _ => work.push(find(&mut whole, source)),
+                }
+            }
+            while let Some(node) = work.pop() {
+                if node == header || find(&mut whole, node) != node {
                     continue;
                 }
-                self.claim(block, number as u32);
-                whole[block as usize] = header;
-                for source in graph.sources(block).filter(|source| self.is_reached(*source)) {
+                if node < count {
+                    self.claim(node, number as u32);
+                }
+                whole[node as usize] = header;
+                let is_reached = |source: &u32| match source.checked_sub(count) {
+                    Some(table) => !tables.users[table as usize].is_empty(),
+                    None => self.is_reached(*source),
+                };
+                for source in graph.node_sources(node).filter(is_reached) {
                     work.push(find(&mut whole, source));
                 }
             }
@@ -118,6 +203,30 @@ impl Loops {
         for (block, inner) in self.inner.iter().enumerate().filter(|(_, inner)| **inner != NONE) {
             let block = graph.blocks[block];
             self.all[*inner as usize].statements += block.end - block.first;
+        }
+        let all = &self.all;
+        self.nest = Forest::new(all.len(), 0..all.len() as u32, |number| Some(all[number as usize].outer).filter(|outer| *outer != NONE));
+        for number in 0..self.all.len() {
+            let outer = self.all[number].outer;
+            if let Some(outer) = self.all.get_mut(outer as usize) {
+                outer.is_innermost = false;
+            }
+        }
+        let mut members: Vec<u32> = (0..count).filter(|block| self.inner[*block as usize] != NONE).collect();
+        let nest = |block: &u32| self.nest.first[self.inner[*block as usize] as usize];
+        members.sort_by_key(nest);
+        let first = |number: u32| members.partition_point(|block| nest(block) < number) as u32;
+        let first = (0..=self.all.len() as u32).map(first).collect();
+        self.members = (members, first);
+    }
+
+    fn enter(&mut self, count: usize) {
+        for entry in self.irreducible.iter().flat_map(|one| &one.entries) {
+            self.entries.resize(count, (false, false));
+            self.entries[entry.block as usize] = (true, true);
+            for source in &entry.sources {
+                self.entries[*source as usize].1 = true;
+            }
         }
     }
 
@@ -129,14 +238,48 @@ impl Loops {
         }
     }
 
+    /// The blocks that a back edge of a loop leaves, in order.
+    pub(in crate::polls) fn latches(&self, graph: &Graph, number: u32) -> Vec<u32> {
+        let header = self.all[number as usize].header;
+        let is_back = |from: &u32| self.is_reached(*from) && self.place[*from as usize] >= self.place[header as usize];
+        let mut latches: Vec<u32> = graph.sources(header).filter(is_back).collect();
+        latches.sort_unstable();
+        latches.dedup();
+        latches
+    }
+
+    /// The one of these that each way to any of them leads through.
+    pub(in crate::polls) fn first_latch(&self, number: u32) -> Option<u32> {
+        let (first, last) = self.all[number as usize].latches;
+        self.dominates(first, last).then_some(first)
+    }
+
+    /// The blocks whose innermost loop this is, in order.
+    pub(in crate::polls) fn members(&self, number: u32) -> &[u32] {
+        let ((members, first), at) = (&self.members, self.nest.first[number as usize] as usize);
+        &members[first[at] as usize..first[at + 1] as usize]
+    }
+
+    /// How many blocks a loop has, with those of loops inside.
+    pub(in crate::polls) fn block_count(&self, number: u32) -> u32 {
+        let first = |at: &[u32]| self.members.1[at[number as usize] as usize];
+        first(&self.nest.end) - first(&self.nest.first)
+    }
+
     /// Whether control may come to a block.
     pub(in crate::polls) fn is_reached(&self, block: u32) -> bool {
         self.place[block as usize] != NONE
     }
 
-    /// Whether a block is an entry of a cycle with several.
-    pub(in crate::polls) fn enters_irreducible(&self, block: u32) -> bool {
-        self.irreducible.iter().flat_map(|one| &one.entries).any(|entry| entry.block == block)
+    /// Whether a block is an entry of a cycle with several, and whether it is one or leads to one from outside.
+    pub(in crate::polls) fn enters_irreducible(&self, block: u32) -> (bool, bool) {
+        self.entries.get(block as usize).copied().unwrap_or_default()
+    }
+
+    /// The cycle whose back edges lead to a block.
+    pub(in crate::polls) fn of_header(&self, block: u32) -> Option<u32> {
+        let place = |block: u32| self.place[block as usize];
+        self.all.binary_search_by_key(&place(block), |one| place(one.header)).ok().map(|number| number as u32)
     }
 
     /// The innermost loop of a block; [`NONE`] outside of loops.
@@ -146,11 +289,8 @@ impl Loops {
 
     /// Whether a block lies in a loop.
     pub(in crate::polls) fn holds(&self, number: u32, block: u32) -> bool {
-        let mut inner = self.inner[block as usize];
-        while inner != NONE && inner > number {
-            inner = self.all[inner as usize].outer;
-        }
-        inner == number
+        let inner = self.inner[block as usize];
+        inner != NONE && self.nest.holds(number, inner)
     }
 
     /// The last block that each way to a block leads through before it; none for the entry.
@@ -159,20 +299,36 @@ impl Loops {
     }
 
     /// The last block that each way to any of the blocks leads through, which may be one of them.
-    pub(in crate::polls) fn common_dominator(&self, blocks: impl Iterator<Item = u32>) -> Option<u32> {
-        blocks.reduce(|first, second| meet(&self.dominators, &self.place, first, second))
+    pub(in crate::polls) fn common_dominator(&self, blocks: impl Iterator<Item = u32> + Clone) -> Option<u32> {
+        let first = |block: &u32| self.dominated.first[*block as usize];
+        let last = blocks.clone().max_by_key(first)?;
+        let mut block = blocks.min_by_key(first)?;
+        while !self.dominates(block, last) {
+            block = self.dominator(block)?;
+        }
+        Some(block)
     }
 
     /// Whether each way from the function's entry to the second block leads through the first.
     pub(in crate::polls) fn dominates(&self, first: u32, second: u32) -> bool {
-        if self.place[second as usize] == NONE {
-            return false;
-        }
-        let mut block = second;
-        while self.place[block as usize] > self.place[first as usize] {
-            block = self.dominators[block as usize];
-        }
-        block == first
+        self.dominated.holds(first, second)
+    }
+}
+
+/// The tables of a function.
+struct Tables {
+    /// Blocks that end with each and that control comes to, in a reverse postorder.
+    users: Vec<Vec<u32>>,
+}
+
+impl Tables {
+    fn new(graph: &Graph, place: &[u32]) -> Self {
+        let users = |table: u32| {
+            let mut users: Vec<u32> = graph.listed(table).1.iter().copied().filter(|user| place[*user as usize] != NONE).collect();
+            users.sort_unstable_by_key(|user| place[*user as usize]);
+            users
+        };
+        Self { users: (0..graph.table_count()).map(users).collect() }
     }
 }
 
@@ -187,78 +343,4 @@ fn find(whole: &mut [u32], block: u32) -> u32 {
         at = std::mem::replace(&mut whole[at as usize], root);
     }
     root
-}
-
-/// Immediate dominators (Cooper, Harvey and Kennedy 2001).
-fn dominators(graph: &Graph, order: &[u32], place: &[u32]) -> Vec<u32> {
-    let mut dominator = vec![NONE; graph.blocks.len()];
-    let Some(&entry) = order.first() else { return dominator };
-    dominator[entry as usize] = entry;
-    let mut has_changed = true;
-    while has_changed {
-        has_changed = false;
-        for &block in &order[1..] {
-            let mut common = NONE;
-            for source in graph.sources(block).filter(|source| dominator[*source as usize] != NONE) {
-                common = if common == NONE { source } else { meet(&dominator, place, common, source) };
-            }
-            has_changed |= common != dominator[block as usize];
-            dominator[block as usize] = common;
-        }
-    }
-    dominator
-}
-
-fn meet(dominator: &[u32], place: &[u32], mut first: u32, mut second: u32) -> u32 {
-    while first != second {
-        while place[first as usize] > place[second as usize] {
-            first = dominator[first as usize];
-        }
-        while place[second as usize] > place[first as usize] {
-            second = dominator[second as usize];
-        }
-    }
-    first
-}
-
-/// Which statements write each register.
-#[derive(Debug)]
-pub(in crate::polls) struct Writers {
-    /// Statements in order, by register.
-    all: Vec<u32>,
-    /// Where those of each register begin.
-    first: Vec<u32>,
-}
-
-impl Writers {
-    pub(in crate::polls) fn new(function: &Function<'_>, code: &Code<'_>) -> Self {
-        let count = code.register_count() as usize;
-        let mut pairs: Vec<(Register, u32)> = Vec::new();
-        let mut first = vec![0_u32; count + 1];
-        for statement in 0..function.statements.len() as u32 {
-            let from = pairs.len();
-            code.each_written(statement, |register| {
-                if !pairs[from..].contains(&(register, statement)) {
-                    pairs.push((register, statement));
-                    first[register as usize + 1] += 1;
-                }
-            });
-        }
-        for register in 0..count {
-            first[register + 1] += first[register];
-        }
-        let mut next = first.clone();
-        let mut all = vec![0; pairs.len()];
-        for (register, statement) in pairs {
-            let at = &mut next[register as usize];
-            all[*at as usize] = statement;
-            *at += 1;
-        }
-        Self { all, first }
-    }
-
-    /// The statements that write a register, in order.
-    pub(in crate::polls) fn of(&self, register: Register) -> impl DoubleEndedIterator<Item = u32> + '_ {
-        self.all[self.first[register as usize] as usize..self.first[register as usize + 1] as usize].iter().copied()
-    }
 }

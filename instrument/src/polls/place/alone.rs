@@ -10,8 +10,11 @@ pub(super) const MOST_ALONE: u64 = 1024;
 /// Whether a function has a loop that is not left alone.
 pub(in crate::polls) fn pays(text: &str, function: &Function<'_>) -> bool {
     let Cycles { graph, loops, .. } = &Cycles::new(function);
+    if loops.all.is_empty() {
+        return false;
+    }
     let code = Code::new(text, function);
-    let (writers, declared) = (Writers::new(function, &code), Declared::new(function));
+    let (writers, declared) = (Writers::new(function, &code, graph, loops), Declared::new(function));
     let context = Context { text, function, code: &code, graph, loops, writers: &writers, declared: &declared, pins: None };
     left_alone(&context).contains(&None)
 }
@@ -39,18 +42,13 @@ fn trips(context: &Context<'_, '_>, number: u32, plain: &[bool], before: &[Optio
 
 /// Loops without a call or another loop inside.
 fn plain(context: &Context<'_, '_>) -> Vec<bool> {
-    let mut plain = vec![true; context.loops.all.len()];
+    let mut plain: Vec<bool> = context.loops.all.iter().map(|one| one.is_innermost).collect();
     for (block, number) in context.graph.blocks.iter().zip(0..) {
         // A call ends its block.
         if context.function.statements[block.end as usize - 1].flow == Flow::Call
             && let Some(plain) = plain.get_mut(context.loops.innermost(number) as usize)
         {
             *plain = false;
-        }
-    }
-    for one in &context.loops.all {
-        if let Some(outer) = plain.get_mut(one.outer as usize) {
-            *outer = false;
         }
     }
     plain

@@ -29,16 +29,10 @@ impl Brief<'_> {
 /// The loops that stand twice. `weights` are those of their own statements.
 pub(super) fn of<'a>(context: &Context<'_, 'a>, alone: &[Option<u64>], weights: &[u32]) -> Vec<Option<Brief<'a>>> {
     let loops = &context.loops.all;
-    let mut is_innermost = vec![true; loops.len()];
-    for one in loops {
-        if let Some(outer) = is_innermost.get_mut(one.outer as usize) {
-            *outer = false;
-        }
-    }
     let found = |number: u32| {
         let (one, weight) = (&loops[number as usize], weights[number as usize]);
         let most = [MOST_TRIPS, MOST_TRIPS / 2].into_iter().find(|most| u64::from(*most) * u64::from(weight) <= 4 * MOST_ALONE)?;
-        let is_inside = one.is_natural && one.outer != NONE && is_innermost[number as usize] && alone[number as usize].is_none();
+        let is_inside = one.is_natural && one.outer != NONE && one.is_innermost && alone[number as usize].is_none();
         let (block, taken) = context.test_of(number).filter(|_| is_inside && one.statements < HEAVY)?;
         let counted = context.counted(number, block, taken)?;
         let is_even = counted.order != Order::NotEqual || counted.step.unsigned_abs().is_power_of_two();

@@ -3,7 +3,7 @@
 use super::before_label;
 use crate::polls::emit;
 use crate::polls::find::counted::Context;
-use cuinstr_ptx::{Flow, Function, Kind, Span, tokens};
+use cuinstr_ptx::{Edge, Flow, Function, Kind, Span, tokens};
 use std::ops::Range;
 
 /// Most statements of what is written twice.
@@ -32,9 +32,7 @@ impl Copied {
         if end - first > MOST_COPIED {
             return None;
         }
-        // What leads into one of its blocks lies in it, but for the header.
-        let mut sources = blocks.clone().skip(1).flat_map(|block| graph.sources(block)).chain(one.latches.iter().copied());
-        let is_whole = sources.all(|source| blocks.contains(&source) || !loops.is_reached(source));
+        let is_whole = loops.block_count(number) == blocks.len() as u32;
         let statements = &function.statements[first as usize..end as usize];
         let scope = statements[0].scope;
         let is_plain = statements.iter().all(|one| one.scope == scope && matches!(one.flow, Flow::Next | Flow::Branch));
@@ -46,15 +44,15 @@ impl Copied {
         let variable = variables.get(variables.partition_point(|declared| declared.at < text.start)).map(|declared| declared.at);
         let is_bare = ![declared, variable].into_iter().flatten().any(|at| text.contains(&at));
         // A branch to a return asks there, which a copy of it would not.
-        let returns = blocks.clone().flat_map(|block| graph.edges(block)).any(|edge| {
+        let returns = |edge: Edge| {
             let first = graph.blocks[edge.to as usize].first as usize;
             edge.to != last + 1 && matches!(function.statements[first].flow, Flow::Return | Flow::End)
-        });
+        };
+        let returns = is_plain && blocks.clone().flat_map(|block| graph.edges(block)).any(returns);
         let before = one.header.checked_sub(1).filter(|before| loops.is_reached(*before))?;
-        let falls_in = graph.edges(before).any(|edge| edge.to == one.header && edge.when != Some(true));
+        let falls_in = graph.edges_to(before, one.header).any(|edge| edge.when != Some(true));
         // In the copy, a cycle with several ways in would have no poll, and what leads into one would not lead through its header.
-        let mut entries = loops.irreducible.iter().flat_map(|one| &one.entries);
-        let is_entered = entries.any(|entry| entry.sources.iter().chain([&entry.block]).any(|block| blocks.contains(block)));
+        let is_entered = blocks.clone().any(|block| loops.enters_irreducible(block).1);
         let mut inside: Vec<u32> = blocks.clone().map(|block| loops.innermost(block)).collect();
         inside.sort_unstable();
         inside.dedup();

@@ -26,13 +26,16 @@ pub(in crate::polls) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel
             put(last.start, None);
             continue;
         }
-        let mut sources: Vec<u32> = graph.sources(number).filter(|source| loops.is_reached(*source)).collect();
+        // Of blocks that end with a table, the one in front alone matters.
+        let before = (number > 0).then(|| number - 1).filter(|before| graph.edges_to(*before, number).next().is_some());
+        let sources = graph.node_sources(number).filter(|source| (*source as usize) < graph.blocks.len()).chain(before);
+        let mut sources: Vec<u32> = sources.filter(|source| loops.is_reached(*source)).collect();
         sources.sort_unstable();
         sources.dedup();
         for source in sources {
             let from = graph.blocks[source as usize];
             let branch = function.statements[from.end as usize - 1];
-            let takes = |when| graph.edges(source).any(|edge| edge.to == number && edge.when == when);
+            let takes = |when| graph.edges_to(source, number).any(|edge| edge.when == when);
             if branch.flow == Flow::Branch && branch.guarded && takes(Some(true)) {
                 let guard = Span { start: branch.start, end: branch.opcode };
                 let name = tokens(guard.of(text)).find(|token| token.kind == Kind::Word).map(|token| token.span.of(guard.of(text)));
@@ -68,14 +71,14 @@ pub(in crate::polls) fn close(cycles: &Cycles<'_, '_>, out: &mut Insertion<'_>) 
     }
 }
 
-/// Blocks that loops or calls lead to.
+/// Blocks that loops or calls lead to, and tables behind them.
 fn behind_polls(function: &Function<'_>, graph: &Graph, loops: &Loops) -> Vec<bool> {
-    let mut behind = vec![false; graph.blocks.len()];
+    let mut behind = vec![false; graph.node_count() as usize];
     let calls = (0..).zip(&graph.blocks).filter(|(_, block)| function.statements[block.end as usize - 1].flow == Flow::Call);
     let mut work: Vec<u32> = calls.map(|(number, _)| number).chain(loops.all.iter().map(|one| one.header)).collect();
-    while let Some(block) = work.pop() {
-        if !std::mem::replace(&mut behind[block as usize], true) {
-            work.extend(graph.edges(block).map(|edge| edge.to));
+    while let Some(node) = work.pop() {
+        if !std::mem::replace(&mut behind[node as usize], true) {
+            work.extend((0..).map_while(|nth| graph.step(node, nth)).flatten());
         }
     }
     behind

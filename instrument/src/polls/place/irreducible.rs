@@ -33,8 +33,8 @@ impl Placer<'_, '_> {
         let loops = self.context.loops;
         let (mut ways, mut has_poll) = (WaysIn::default(), vec![false; loops.all.len()]);
         for one in &loops.irreducible {
-            let header = loops.all.iter().position(|other| other.header == one.entries[0].block);
-            let number = header.and_then(|header| self.header(one, weights[header]));
+            let header = loops.of_header(one.entries[0].block);
+            let number = header.and_then(|header| self.header(one, weights[header as usize]));
             let Some(number) = number else {
                 self.polled.not_joined.push(self.first(one.entries[0].block));
                 continue;
@@ -56,8 +56,8 @@ impl Placer<'_, '_> {
                 }
             }
             // A natural loop within has its own poll still.
-            for (other, has_poll) in loops.all.iter().zip(&mut has_poll) {
-                *has_poll |= !other.is_natural && one.entries.iter().any(|entry| entry.block == other.header);
+            for number in one.entries.iter().filter_map(|entry| loops.of_header(entry.block)) {
+                has_poll[number as usize] |= !loops.all[number as usize].is_natural;
             }
         }
         (ways, has_poll)
@@ -102,7 +102,7 @@ impl Placer<'_, '_> {
     fn jumps(&self, from: u32, to: u32) -> bool {
         let flow = self.context.function.statements[self.last(from) as usize].flow;
         let jumps = matches!(flow, Flow::Branch | Flow::Table);
-        jumps && self.context.graph.edges(from).any(|edge| edge.to == to && edge.when != Some(false))
+        jumps && self.context.graph.edges_to(from, to).any(|edge| edge.when != Some(false))
     }
 
     /// Has what leads into these cycles from outside lead to their headers.
@@ -112,7 +112,7 @@ impl Placer<'_, '_> {
             let last = self.last(way.source);
             let statement = self.context.function.statements[last as usize];
             let jumps = self.jumps(way.source, way.to);
-            if !jumps || self.context.graph.edges(way.source).any(|edge| edge.to == way.to && edge.when == Some(false)) {
+            if !jumps || self.context.graph.edges_to(way.source, way.to).any(|edge| edge.when == Some(false)) {
                 emit::leads(&mut self.edits.at(before_label(self.context.function, self.first(way.to))), "", &way.label);
             }
             if jumps && statement.flow == Flow::Table {
@@ -135,11 +135,15 @@ impl Placer<'_, '_> {
         let Some(table) = graph.table_of(graph.block_of(last)).map(|table| &function.tables[table as usize]) else { return };
         let TableKind::Branches(targets) = &table.kind else { return };
         let names = listed(table.span.of(self.module.text));
+        let mut to: BTreeMap<u32, &str> = BTreeMap::new();
+        for way in ways {
+            to.entry(self.first(way.to)).or_insert(&way.label);
+        }
         let labels: Vec<&str> = names
             .iter()
             .zip(targets)
             .map(|(name, target)| match target {
-                Target::Statement(to) => ways.iter().find(|way| self.first(way.to) == *to).map_or(name.as_str(), |way| way.label.as_str()),
+                Target::Statement(first) => to.get(first).copied().unwrap_or(name),
                 _ => name,
             })
             .collect();

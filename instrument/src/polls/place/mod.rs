@@ -108,7 +108,7 @@ pub(in crate::polls) fn poll_cycles(
         return polled;
     }
     let code = Code::new(module.text, function);
-    let writers = Writers::new(function, &code);
+    let writers = Writers::new(function, &code, graph, loops);
     let declared = Declared::new(function);
     let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared, pins: None };
     let alone = if module.counts_all() { vec![None; loops.all.len()] } else { alone::left_alone(&context) };
@@ -258,7 +258,7 @@ impl<'a> Placer<'_, 'a> {
         };
         let test = self.test(number);
         let is_inside = one.outer != NONE && one.statements >= HEAVY;
-        let is_innermost = !self.context.loops.all.iter().any(|other| other.outer == number);
+        let is_innermost = one.is_innermost;
         let has_fuel = self.module.spelling.limits.fuel.is_some();
         // Fuel must not depend on how long a strip was meant to be.
         let ends_strips = |test: &Test<'_>| !has_fuel || self.context.leaves_at(number, test.block);
@@ -406,13 +406,9 @@ impl<'a> Placer<'_, 'a> {
     /// The poll of a loop with one test: in front of the test where that branches back, else in front of the branch behind it.
     fn cold(&mut self, number: u32, place: Place, name: u32, test: Test<'a>, owes: Option<u32>) {
         let Test { block, taken, predicate, goes_on_if } = test;
-        let (at, guard) = if taken {
-            (self.last(block), Some((predicate, goes_on_if)))
-        } else {
-            (self.last(self.context.loops.all[number as usize].latches[0]), None)
-        };
-        let at = self.start_of(at);
-        place.poll_behind(&mut self.edits.at(at), name, guard, owes);
+        let latch = self.context.loops.first_latch(number).unwrap_or(block);
+        let at = self.start_of(self.last(latch));
+        place.poll_behind(&mut self.edits.at(at), name, taken.then_some((predicate, goes_on_if)), owes);
     }
 
     /// Whether a statement writes what a comparison reads.
@@ -428,12 +424,10 @@ impl<'a> Placer<'_, 'a> {
     fn chunk(&mut self, number: u32, place: Place, behind: u32, test: Option<Test<'a>>) {
         let one = &self.context.loops.all[number as usize];
         let header = self.context.graph.blocks[one.header as usize].first;
-        let (header_block, latches) = (one.header, one.latches.clone());
         // What stands in front of an indexed branch runs whichever way that takes: where each round comes by, it is enough.
-        let is_passed = |table: &u32| latches.iter().all(|latch| self.context.loops.dominates(*table, *latch));
-        let mut tables = latches.iter().filter(|latch| self.context.function.statements[self.last(**latch) as usize].flow == Flow::Table);
-        if let Some(table) = tables.find(|latch| is_passed(latch)) {
-            return self.count_here(self.last(*table), place);
+        let passed = self.context.loops.first_latch(number).map(|latch| self.last(latch));
+        if let Some(table) = passed.filter(|last| self.context.function.statements[*last as usize].flow == Flow::Table) {
+            return self.count_here(table, place);
         }
         let name = self.new_number();
         emit::comes_back(&mut self.edits.at(behind), name);
@@ -443,11 +437,8 @@ impl<'a> Placer<'_, 'a> {
             self.come_out(number, name, test);
             return self.cold(number, place, name, test, None);
         }
-        for latch in latches {
-            let edges: Vec<Edge> = self.context.graph.edges(latch).filter(|edge| edge.to == header_block).collect();
-            for edge in edges {
-                self.chunk_edge(name, place, latch, header, edge);
-            }
+        for (latch, edge) in self.back_edges(number) {
+            self.chunk_edge(name, place, latch, header, edge);
         }
     }
 
@@ -518,12 +509,9 @@ impl<'a> Placer<'_, 'a> {
 
     /// The back edges of a loop. A table's edges to one header are one.
     fn back_edges(&self, number: u32) -> Vec<(u32, Edge)> {
-        let one = &self.context.loops.all[number as usize];
-        let mut edges = Vec::new();
-        for &latch in &one.latches {
-            edges.extend(self.context.graph.edges(latch).filter(|edge| edge.to == one.header).map(|edge| (latch, edge)));
-        }
-        edges
+        let Context { graph, loops, .. } = self.context;
+        let to_header = |latch| graph.edges_to(latch, loops.all[number as usize].header).map(move |edge| (latch, edge));
+        loops.latches(graph, number).into_iter().flat_map(to_header).collect()
     }
 }
 

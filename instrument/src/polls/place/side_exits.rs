@@ -17,13 +17,12 @@ impl<'a> Placer<'_, 'a> {
                 graph.edges(*block).any(|edge| edge.when == Some(when) && loops.holds(number, edge.to) == inside)
             };
             *block != test.block
-                && loops.innermost(*block) == number
                 && loops.dominates(*block, test.block)
                 && last.flow == Flow::Branch
                 && leads(true, false)
                 && leads(false, true)
         };
-        (0..graph.blocks.len() as u32).filter(is_one).collect()
+        loops.members(number).iter().copied().filter(is_one).collect()
     }
 
     /// The trips of a loop that a way out in front of its test counts.
@@ -57,7 +56,7 @@ impl<'a> Placer<'_, 'a> {
             });
             // A branch to a return asks there, and one into a cycle with several ways in is led to its header.
             let returns = self.context.graph.edges(block).any(|edge| {
-                if self.context.loops.enters_irreducible(edge.to) {
+                if self.context.loops.enters_irreducible(edge.to).0 {
                     return true;
                 }
                 let first = self.context.graph.blocks[edge.to as usize].first as usize;
