@@ -5,7 +5,7 @@ use crate::code::Code;
 use crate::declaration::Parameter;
 use crate::function::{Call, CallTarget, Flow, Function, TableKind};
 use crate::module::Module;
-use crate::operand::Operand;
+use crate::operand::{NameId, Operand, Register};
 use crate::symbols::ByName;
 use crate::system::launches;
 use crate::token::{Kind, Lexer};
@@ -27,7 +27,7 @@ pub enum Callee<'c, 'a> {
 }
 
 /// The calls of a module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Calls<'a> {
     by_name: ByName<'a, u32>,
     /// Functions whose address is taken, sorted.
@@ -36,8 +36,10 @@ pub struct Calls<'a> {
     by_type: BTreeMap<Type, Vec<u32>>,
     /// Functions of each `.calltargets`, by where it stands; none if some are out of sight.
     listed: BTreeMap<u32, Option<Vec<u32>>>,
-    /// Kernels that a call launches, by where the call stands.
-    launched: BTreeMap<u32, Vec<u32>>,
+    /// Which of the lists has the kernels that a call launches, by where the call stands.
+    launched: BTreeMap<u32, u32>,
+    /// Kernels that calls launch.
+    kernels: Vec<Vec<u32>>,
 }
 
 type Type = (Vec<u64>, Vec<u64>);
@@ -52,8 +54,7 @@ impl<'a> Calls<'a> {
                 by_name.entry(alias).or_insert(index);
             }
         }
-        let mut calls =
-            Self { by_name, addressed: Vec::new(), by_type: BTreeMap::new(), listed: BTreeMap::new(), launched: BTreeMap::new() };
+        let mut calls = Self { by_name, ..Self::default() };
         for table in module.functions.iter().flat_map(|function| &function.tables) {
             if let TableKind::Callees(names) = &table.kind {
                 let all: Option<BTreeSet<u32>> = names.iter().map(|name| calls.by_name.get(name).copied()).collect();
@@ -69,14 +70,15 @@ impl<'a> Calls<'a> {
             }
             calls.addressed = taken.into_iter().collect();
         }
+        let mut any = None;
         for function in &module.functions {
-            calls.find_launches(text, module, function);
+            calls.find_launches(text, module, function, &mut any);
         }
         calls
     }
 
-    /// Finds which kernels the calls of a function launch.
-    fn find_launches(&mut self, text: &'a str, module: &Module<'a>, function: &Function<'a>) {
+    /// Finds which kernels the calls of a function launch. `any` is the list of all that may be launched, once it is asked for.
+    fn find_launches(&mut self, text: &'a str, module: &Module<'a>, function: &Function<'a>, any: &mut Option<u32>) {
         let is_launch =
             |call: &&Call<'a>| matches!(call.target, CallTarget::Name(name) if launches(name) && !self.by_name.contains_key(name));
         let found: Vec<u32> = function.calls.iter().filter(is_launch).map(|call| call.statement).collect();
@@ -84,63 +86,27 @@ impl<'a> Calls<'a> {
             return;
         }
         let code = Code::new(text, function);
+        let mentions = Mentions::new(&code);
+        // Lists by the register that is stored; none where any kernel may be launched.
+        let mut lists: BTreeMap<Option<Register>, u32> = any.iter().map(|list| (None, *list)).collect();
         for call in found {
-            let kernels = self.launched_by(&code, call).unwrap_or_else(|| self.taken(text, module));
-            let kernels: Vec<u32> = kernels.into_iter().filter(|index| module.functions[*index as usize].is_kernel).collect();
-            if !kernels.is_empty() {
-                self.launched.insert(function.statements[call as usize].opcode, kernels);
+            let register = mentions.stored(call);
+            let list = lists.get(&register).copied().unwrap_or_else(|| {
+                let known = register.and_then(|register| mentions.held(register, &self.by_name));
+                let of = register.filter(|_| known.is_some());
+                let list = *lists.entry(of).or_insert_with(|| {
+                    let kernels = known.unwrap_or_else(|| self.taken(text, module)).into_iter();
+                    self.kernels.push(kernels.filter(|index| module.functions[*index as usize].is_kernel).collect());
+                    self.kernels.len() as u32 - 1
+                });
+                lists.insert(register, list);
+                list
+            });
+            if !self.kernels[list as usize].is_empty() {
+                self.launched.insert(function.statements[call as usize].opcode, list);
             }
         }
-    }
-
-    /// The functions whose address is a call's first argument; none if that may be another.
-    fn launched_by(&self, code: &Code<'a>, call: u32) -> Option<BTreeSet<u32>> {
-        // What is returned stands in front of the callee.
-        let arguments =
-            code.operands(call).iter().skip(1).find_map(|operand| if let Operand::Group(list) = operand { Some(*list) } else { None })?;
-        let &[Operand::Name(argument, 0), ..] = code.list(arguments) else { return None };
-        let is_it = |operand: &Operand| matches!(operand, Operand::Name(name, _) | Operand::AtName(name, _) if *name == argument);
-        let names = |at: &u32| code.all_operands(*at).iter().any(is_it);
-        let is_call = |at: u32| code.function.statements[at as usize].flow == Flow::Call;
-        // Only calls and loads and stores by its name: nothing else may write it.
-        let is_plain = |at: u32| {
-            is_call(at) || code.all_operands(at).iter().all(|operand| !matches!(operand, Operand::Name(name, _) if *name == argument))
-        };
-        let store = (0..call).rev().find(names)?;
-        // No other way may lead to the call.
-        let is_entered = code.function.labels.iter().any(|label| (store + 1..=call).contains(&label.statement));
-        let is_whole = code.opcode(store).starts_with("st.param.") && code.opcode(store).ends_with("64") && code.guard(store).is_none();
-        let &[Operand::AtName(_, 0), Operand::Register(register)] = code.operands(store) else { return None };
-        if is_entered || !is_whole || !(0..code.function.statements.len() as u32).all(is_plain) {
-            return None;
-        }
-        let (mut found, mut registers, mut next) = (BTreeSet::new(), vec![register], 0);
-        while let Some(register) = registers.get(next).copied() {
-            next += 1;
-            let mut is_set = false;
-            for at in 0..code.function.statements.len() as u32 {
-                let mut is_written = false;
-                code.each_written(at, |written| is_written |= written == register);
-                is_set |= is_written;
-                match *code.operands(at) {
-                    _ if !is_written => {}
-                    [_, Operand::Name(name, 0)] if code.opcode(at).starts_with("mov.") => {
-                        found.insert(*self.by_name.get(code.name(name).text)?);
-                    }
-                    [_, Operand::Register(from)] if code.opcode(at).starts_with("mov.") => {
-                        if !registers.contains(&from) {
-                            registers.push(from);
-                        }
-                    }
-                    _ => return None,
-                }
-            }
-            // What the caller put there is not in sight.
-            if !is_set {
-                return None;
-            }
-        }
-        Some(found)
+        *any = lists.get(&None).copied();
     }
 
     /// Functions that are named anywhere but as what a `call` calls.
@@ -181,7 +147,7 @@ impl<'a> Calls<'a> {
             CallTarget::Name(name) => {
                 match (self.by_name.get(name), self.launched.get(&function.statements[call.statement as usize].opcode)) {
                     (Some(index), _) => Callee::Known(*index),
-                    (None, Some(kernels)) => Callee::Launch(kernels),
+                    (None, Some(list)) => Callee::Launch(&self.kernels[*list as usize]),
                     (None, None) => Callee::Outside(name),
                 }
             }
@@ -196,6 +162,76 @@ impl<'a> Calls<'a> {
                 fits.filter(|fits| !fits.is_empty()).map_or(Callee::Lost, |fits| Callee::Pointer(fits))
             }
         }
+    }
+}
+
+/// Where a function mentions its names and writes its registers.
+struct Mentions<'c, 'a> {
+    code: &'c Code<'a>,
+    /// Statements that have a name among their operands, in order.
+    naming: BTreeMap<NameId, Vec<u32>>,
+    /// Names that more than calls, and loads and stores by them, mention: something else may write them.
+    taken: BTreeSet<NameId>,
+    /// Statements that write a register.
+    writers: BTreeMap<Register, Vec<u32>>,
+}
+
+impl<'c, 'a> Mentions<'c, 'a> {
+    fn new(code: &'c Code<'a>) -> Self {
+        let mut mentions = Self { code, naming: BTreeMap::new(), taken: BTreeSet::new(), writers: BTreeMap::new() };
+        for (at, statement) in (0..).zip(&code.function.statements) {
+            for operand in code.all_operands(at) {
+                if let Operand::Name(name, _) | Operand::AtName(name, _) = operand {
+                    mentions.naming.entry(*name).or_default().push(at);
+                }
+                if let (Operand::Name(name, _), true) = (operand, statement.flow != Flow::Call) {
+                    mentions.taken.insert(*name);
+                }
+            }
+            code.each_written(at, |register| mentions.writers.entry(register).or_default().push(at));
+        }
+        mentions
+    }
+
+    /// The register that is stored as a call's first argument; none if that may be another.
+    fn stored(&self, call: u32) -> Option<Register> {
+        let code = self.code;
+        // What is returned stands in front of the callee.
+        let arguments =
+            code.operands(call).iter().skip(1).find_map(|operand| if let Operand::Group(list) = operand { Some(*list) } else { None })?;
+        let &[Operand::Name(argument, 0), ..] = code.list(arguments) else { return None };
+        let naming = self.naming.get(&argument)?;
+        let store = *naming[..naming.partition_point(|at| *at < call)].last()?;
+        // No other way may lead to the call.
+        let labels = &code.function.labels;
+        let label = labels.get(labels.partition_point(|label| label.statement <= store));
+        let is_entered = label.is_some_and(|label| label.statement <= call);
+        let is_whole = code.opcode(store).starts_with("st.param.") && code.opcode(store).ends_with("64") && code.guard(store).is_none();
+        let &[Operand::AtName(_, 0), Operand::Register(register)] = code.operands(store) else { return None };
+        (!is_entered && is_whole && !self.taken.contains(&argument)).then_some(register)
+    }
+
+    /// The functions whose address a register may hold; none if that may be anything else.
+    fn held(&self, register: Register, by_name: &ByName<'a, u32>) -> Option<BTreeSet<u32>> {
+        let code = self.code;
+        let (mut found, mut met, mut work) = (BTreeSet::new(), BTreeSet::from([register]), vec![register]);
+        while let Some(register) = work.pop() {
+            // Where nothing sets it, what the caller put there is not in sight.
+            for &at in self.writers.get(&register)? {
+                match *code.operands(at) {
+                    [_, Operand::Name(name, 0)] if code.opcode(at).starts_with("mov.") => {
+                        found.insert(*by_name.get(code.name(name).text)?);
+                    }
+                    [_, Operand::Register(from)] if code.opcode(at).starts_with("mov.") => {
+                        if met.insert(from) {
+                            work.push(from);
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+        }
+        Some(found)
     }
 }
 
