@@ -96,21 +96,24 @@ impl Graph {
             Target::Statement(to) => begins[to as usize] = true,
             Target::Table(_) | Target::Lost => {}
         };
+        // Whether it is known where each table leads.
+        let mut tables = vec![None; function.tables.len()];
         for (statement, target) in &function.targets {
             begin(*target);
             begin(Target::Statement(statement + 1));
             let is_known = match *target {
                 Target::Statement(_) => true,
                 Target::Lost => false,
-                Target::Table(table) => match &function.tables[table as usize].kind {
-                    TableKind::Branches(targets) => {
+                Target::Table(table) => {
+                    let kind = &function.tables[table as usize].kind;
+                    *tables[table as usize].get_or_insert_with(|| {
+                        let TableKind::Branches(targets) = kind else { return false };
                         for target in targets {
                             begin(*target);
                         }
                         !targets.is_empty() && !targets.contains(&Target::Lost)
-                    }
-                    _ => false,
-                },
+                    })
+                }
             };
             if !is_known {
                 graph.lost.push(*statement);
