@@ -1,6 +1,7 @@
 //! Calls: which functions poll where they begin, since calls alone may lead back to them, or to too many activations.
 
 use cuinstr_ptx::{Call, Callee, Calls, Components, Function, Module, is_system};
+use std::collections::BTreeMap;
 
 /// Most activations below a function that does not poll where it begins.
 const MOST: u32 = 1 << 12;
@@ -22,6 +23,7 @@ impl<'a> Activations<'a> {
         // The last node stands for all that is out of sight. It may call what the linker sees, and what has its address taken.
         let outer = count as u32;
         let mut edges: Vec<Vec<u32>> = vec![Vec::new(); count + 1];
+        let (mut lists, mut by_list) = (Vec::new(), BTreeMap::new());
         let mut outside = Vec::new();
         let mut sees_out = false;
         for (function, from) in module.functions.iter().zip(&mut edges) {
@@ -29,7 +31,10 @@ impl<'a> Activations<'a> {
                 match calls.callee(function, call) {
                     Callee::Known(to) => from.push(to),
                     // A kernel that launches itself again and again may run for ever, too.
-                    Callee::Pointer(all) | Callee::Launch(all) => from.extend(all),
+                    Callee::Pointer(all) | Callee::Launch(all) => from.push(*by_list.entry(all.as_ptr()).or_insert_with(|| {
+                        lists.push(all.to_vec());
+                        outer + lists.len() as u32
+                    })),
                     Callee::Outside(name) if is_system(name) => {}
                     Callee::Outside(name) => {
                         outside.push((name, function.statements[call.statement as usize].opcode));
@@ -53,6 +58,8 @@ impl<'a> Activations<'a> {
             called.extend(calls.addressed());
             edges[count] = called;
         }
+        // A node for all that a pointer may lead to: each call is one edge.
+        edges.append(&mut lists);
         outside.sort_unstable();
         outside.dedup_by_key(|(name, _)| *name);
         let is_called = called(&edges);
@@ -62,7 +69,7 @@ impl<'a> Activations<'a> {
         let below = below(&edges, &has_loop, &at_entry);
         let leads_to_loops = |function: &Function<'a>, call: &Call<'a>| match calls.callee(function, call) {
             Callee::Known(to) => leads[to as usize],
-            Callee::Pointer(all) => all.iter().any(|to| leads[*to as usize]),
+            Callee::Pointer(all) => by_list.get(&all.as_ptr()).is_some_and(|node| leads[*node as usize]),
             Callee::Launch(_) | Callee::Outside(_) | Callee::Lost => false,
         };
         let of_function = |function: &Function<'a>| {
@@ -106,8 +113,11 @@ fn entries(edges: &[Vec<u32>], count: usize) -> Vec<bool> {
     // What polls where it begins counts as one.
     let mut activations = vec![1_u32; edges.len()];
     callees_first(edges, |node| {
-        let below = edges[node].iter().map(|to| if at_entry[*to as usize] { 1 } else { activations[*to as usize] });
-        activations[node] = below.fold(1_u32, u32::saturating_add);
+        // A list of functions is none itself.
+        let is_list = node > count;
+        let counts_as_one = |to: &u32| *to as usize <= count && at_entry[*to as usize];
+        let below = edges[node].iter().map(|to| if counts_as_one(to) { 1 } else { activations[*to as usize] });
+        activations[node] = below.fold(u32::from(!is_list), u32::saturating_add);
         at_entry[node] |= activations[node] > MOST;
     });
     at_entry.truncate(count);
@@ -148,10 +158,15 @@ fn called(edges: &[Vec<u32>]) -> Vec<bool> {
 fn leads_to_loops(edges: &[Vec<u32>], has_loop: &[bool], at_entry: &mut [bool]) -> Vec<bool> {
     let mut leads = vec![false; edges.len()];
     callees_first(edges, |node| {
-        let Some(has_loop) = has_loop.get(node) else { return };
         let leads_below = edges[node].iter().any(|to| leads[*to as usize]);
-        at_entry[node] |= *has_loop && leads_below;
-        leads[node] = !at_entry[node] && (*has_loop || leads_below);
+        match has_loop.get(node) {
+            Some(has_loop) => {
+                at_entry[node] |= *has_loop && leads_below;
+                leads[node] = !at_entry[node] && (*has_loop || leads_below);
+            }
+            // What is out of sight leads nowhere, a list of functions to each of them.
+            None => leads[node] = node > has_loop.len() && leads_below,
+        }
     });
     leads
 }
@@ -159,11 +174,11 @@ fn leads_to_loops(edges: &[Vec<u32>], has_loop: &[bool], at_entry: &mut [bool]) 
 /// Functions that lead to a poll by calls.
 fn below(edges: &[Vec<u32>], has_loop: &[bool], at_entry: &[bool]) -> Vec<bool> {
     let count = has_loop.len();
-    let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count + 1];
+    let mut callers: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
     for (from, to) in edges.iter().enumerate().flat_map(|(from, all)| all.iter().map(move |to| (from, *to))) {
         callers[to as usize].push(from as u32);
     }
-    let mut below = vec![false; count + 1];
+    let mut below = vec![false; edges.len()];
     let polls = |at: &u32| has_loop[*at as usize] || at_entry[*at as usize] && !callers[*at as usize].is_empty();
     let mut work: Vec<u32> = (0..count as u32).filter(polls).chain([count as u32]).collect();
     while let Some(node) = work.pop() {
