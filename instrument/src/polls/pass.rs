@@ -22,6 +22,8 @@ pub(super) struct Pass<'a> {
     text: &'a str,
     lines: LineIndex,
     module: Module<'a>,
+    /// Places of the module's files by their numbers.
+    files: BTreeMap<u32, usize>,
     options: &'a Options,
     hash: u64,
     spelling: Spelling,
@@ -45,6 +47,8 @@ impl<'a> Pass<'a> {
             text,
             lines: LineIndex::new(text.as_bytes()),
             may_trap: RARE.iter().any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some()),
+            // Of two with a number the first counts.
+            files: module.files.iter().enumerate().rev().map(|(index, (number, _))| (*number, index)).collect(),
             module,
             options,
             hash,
@@ -200,7 +204,8 @@ impl Pass<'_> {
         self.summary.polls += usize::from(form != Form::None);
         let (line, column) = self.lines.position(at as usize);
         let place = function.location(statement).filter(|location| location.point.line != 0);
-        let file = place.and_then(|location| self.module.files.iter().find(|(number, _)| *number == location.point.file));
+        let file = place.and_then(|location| self.files.get(&location.point.file));
+        let file = file.and_then(|index| self.module.files.get(*index));
         let (file, line, column) = match (file, place) {
             (Some((_, file)), Some(location)) => (Some(self.options.relative(file)), location.point.line, location.point.column.max(1)),
             _ => (None, line, column),

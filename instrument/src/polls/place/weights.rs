@@ -2,6 +2,7 @@
 
 use super::HEAVY;
 use crate::options::Polls;
+use crate::polls::find::NONE;
 use crate::polls::find::counted::Context;
 
 /// Statements of a unit that the allowance is counted in.
@@ -48,11 +49,16 @@ pub(super) fn statements(context: &Context<'_, '_>, repeats: &[u32]) -> Vec<u32>
             }
         }
     }
+    let mut calls = vec![0_u32; weights.len()];
     for statement in repeats {
-        let mut around = context.loops.innermost(context.graph.block_of(*statement));
-        while let Some(weight) = weights.get_mut(around as usize) {
-            *weight = weight.saturating_add(REPEATS);
-            around = context.loops.all[around as usize].outer;
+        if let Some(calls) = calls.get_mut(context.loops.innermost(context.graph.block_of(*statement)) as usize) {
+            *calls = calls.saturating_add(REPEATS);
+        }
+    }
+    for (number, one) in context.loops.all.iter().enumerate().rev() {
+        weights[number] = weights[number].saturating_add(calls[number]);
+        if one.outer != NONE {
+            calls[one.outer as usize] = calls[one.outer as usize].saturating_add(calls[number]);
         }
     }
     weights
