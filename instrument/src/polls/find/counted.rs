@@ -266,7 +266,9 @@ impl<'a> Context<'_, 'a> {
         let count = self.graph.blocks.len() as u32;
         let holds = |to: u32| self.loops.holds(number, to);
         let mut tables = BTreeSet::new();
-        let mut stays_at = |to: u32| if to < count { holds(to) } else { !tables.insert(to) || self.graph.listed(to - count).0.iter().all(|to| holds(*to)) };
+        let mut stays_at = |to: u32| {
+            if to < count { holds(to) } else { !tables.insert(to) || self.graph.listed(to - count).0.iter().all(|to| holds(*to)) }
+        };
         self.loops.members(number).iter().all(|inside| {
             let flow = self.function.statements[self.graph.blocks[*inside as usize].end as usize - 1].flow;
             let mut ways = (0..).map_while(|nth| self.graph.step(*inside, nth)).flatten();

@@ -141,13 +141,17 @@ impl Loops {
             (least.into_iter().min_by_key(first).unwrap_or(one.0), most.into_iter().max_by_key(first).unwrap_or(one.1))
         };
         // Of each user of a table and those behind it.
-        let extremes: Vec<Vec<(u32, u32)>> = tables.users.iter().map(|users| {
-            let mut found = Vec::with_capacity(users.len());
-            for &user in users.iter().rev() {
-                found.push(found.last().map_or((user, user), |last| both(*last, (user, user))));
-            }
-            found
-        }).collect();
+        let extremes: Vec<Vec<(u32, u32)>> = tables
+            .users
+            .iter()
+            .map(|users| {
+                let mut found = Vec::with_capacity(users.len());
+                for &user in users.iter().rev() {
+                    found.push(found.last().map_or((user, user), |last| both(*last, (user, user))));
+                }
+                found
+            })
+            .collect();
         for &header in headers {
             let sources = graph.node_sources(header).filter(|source| self.is_back(graph, tables, *source, header));
             let latches = sources.map(|source| match source.checked_sub(count) {
