@@ -1,7 +1,7 @@
-//! The rewriter's time grows like its input, for each shape of `scripts/rewrite-sizes`.
+//! The time of both passes grows like their input, for each shape of `scripts/rewrite-sizes` and for most of `scripts/ptx-sizes`.
 
 use cuinstr::options::Options;
-use cuinstr::rewrite;
+use cuinstr::{rewrite, rewrite_ptx};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -31,22 +31,78 @@ const SHAPES: &[(&str, usize)] = &[
     ("pasted", 500),
 ];
 
-fn seconds(shape: &str, size: usize) -> Duration {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/rewrite-sizes");
+/// Shapes of PTX. Those with cycles of several ways in within each other are left out: each is looked for in what is left of the one around it.
+const PTX_SHAPES: &[&str] = &[
+    "constant",
+    "counted",
+    "own",
+    "down",
+    "joined",
+    "side",
+    "loaded",
+    "chased",
+    "pairs",
+    "nests",
+    "irreducible",
+    "mixed",
+    "cold",
+    "deep",
+    "deep_calls",
+    "latches",
+    "breaks",
+    "table",
+    "threaded",
+    "threaded_loop",
+    "returned",
+    "pointers",
+    "launches",
+    "chain",
+    "straight",
+    "branches",
+    "returns",
+    "files",
+    "one_line",
+];
+
+/// The smaller size of each of them.
+const PTX_SIZE: usize = 1000;
+
+fn made(script: &str, shape: &str, size: usize) -> Vec<u8> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(script);
     let made = Command::new("python3").arg(script).args([shape, &size.to_string()]).output().expect("python3 starts");
     assert!(made.status.success(), "{shape}: {}", String::from_utf8_lossy(&made.stderr));
-    let since = Instant::now();
-    let done = rewrite(&made.stdout, &Options { path: "a.cu".to_owned(), ..Options::default() });
-    assert!(done.output.is_some(), "{shape}: {:?}", done.diagnostics);
-    since.elapsed()
+    made.stdout
 }
 
 /// Sixteen times the input may take eighty times the time beside other tests; squared it would be 256. What takes less than two seconds is as good.
+fn grows_like_the_input(shape: &str, size: usize, seconds: impl Fn(&str, usize) -> Duration) {
+    let (small, large) = (seconds(shape, size), seconds(shape, 16 * size));
+    assert!(large < (80 * small).max(Duration::from_secs(2)), "{shape}: {small:?}, and for 16 times as much {large:?}");
+    println!("{shape}: {small:?}, {large:?}");
+}
+
 #[test]
 fn time_grows_like_the_input() {
     for (shape, size) in SHAPES {
-        let (small, large) = (seconds(shape, *size), seconds(shape, 16 * size));
-        assert!(large < (80 * small).max(Duration::from_secs(2)), "{shape}: {small:?}, and for 16 times as much {large:?}");
-        println!("{shape}: {small:?}, {large:?}");
+        grows_like_the_input(shape, *size, |shape, size| {
+            let source = made("rewrite-sizes", shape, size);
+            let since = Instant::now();
+            let done = rewrite(&source, &Options { path: "a.cu".to_owned(), ..Options::default() });
+            assert!(done.output.is_some(), "{shape}: {:?}", done.diagnostics);
+            since.elapsed()
+        });
+    }
+}
+
+#[test]
+fn time_grows_like_the_ptx() {
+    for shape in PTX_SHAPES {
+        grows_like_the_input(shape, PTX_SIZE, |shape, size| {
+            let text = made("ptx-sizes", shape, size);
+            let since = Instant::now();
+            let done = rewrite_ptx(&text, &Options { path: "a.ptx".to_owned(), ..Options::default() });
+            assert!(done.output.is_some(), "{shape}: {:?}", done.diagnostics);
+            since.elapsed()
+        });
     }
 }
