@@ -294,7 +294,7 @@ impl Loops {
     /// Whether a block lies in a loop.
     pub(in crate::polls) fn holds(&self, number: u32, block: u32) -> bool {
         let inner = self.inner[block as usize];
-        inner != NONE && self.nest.holds(number, inner)
+        inner == number || inner != NONE && self.nest.holds(number, inner)
     }
 
     /// The last block that each way to a block leads through before it; none for the entry.

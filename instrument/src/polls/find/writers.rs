@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
 /// Most statements that write a register and are looked at one by one.
-const FEW: usize = 32;
+const FEW: u32 = 32;
 
 /// Which statements write each register.
 #[derive(Debug)]
@@ -25,12 +25,17 @@ impl Writers {
         let count = code.register_count() as usize;
         let mut pairs: Vec<(Register, u32)> = Vec::new();
         let mut first = vec![0_u32; count + 1];
+        let mut many = Vec::new();
         for statement in 0..function.statements.len() as u32 {
             let from = pairs.len();
             code.each_written(statement, |register| {
                 if !pairs[from..].contains(&(register, statement)) {
                     pairs.push((register, statement));
-                    first[register as usize + 1] += 1;
+                    let count = &mut first[register as usize + 1];
+                    *count += 1;
+                    if *count == FEW + 1 {
+                        many.push(register);
+                    }
                 }
             });
         }
@@ -45,11 +50,9 @@ impl Writers {
             *at += 1;
         }
         let mut writers = Self { all, first, many: BTreeMap::new() };
-        for register in 0..count as u32 {
-            if writers.slice(register).len() > FEW {
-                let by_loop = ByLoop::new(writers.slice(register), graph, loops);
-                writers.many.insert(register, by_loop);
-            }
+        for register in many {
+            let by_loop = ByLoop::new(writers.slice(register), graph, loops);
+            writers.many.insert(register, by_loop);
         }
         writers
     }
@@ -71,11 +74,31 @@ impl Writers {
     }
 
     /// The statements of a loop that write a register, in order.
-    pub(super) fn within(&self, register: Register, graph: &Graph, loops: &Loops, number: u32) -> impl Iterator<Item = u32> {
-        let many = self.many.get(&register).map(|many| many.within(loops, number));
-        let few = if many.is_some() { &[] } else { self.slice(register) };
-        let few = few.iter().copied().filter(move |statement| loops.holds(number, graph.block_of(*statement)));
-        few.chain(many.into_iter().flatten())
+    pub(super) fn within<'w>(&'w self, register: Register, graph: &'w Graph, loops: &'w Loops, number: u32) -> Within<'w> {
+        let many = if self.many.is_empty() { None } else { self.many.get(&register) };
+        match many {
+            Some(many) => Within { few: [].iter(), graph, loops, number, many: Some(Box::new(many.within(loops, number))) },
+            None => Within { few: self.slice(register).iter(), graph, loops, number, many: None },
+        }
+    }
+}
+
+/// Those of some statements that lie in a loop.
+pub(super) struct Within<'w> {
+    few: std::slice::Iter<'w, u32>,
+    graph: &'w Graph,
+    loops: &'w Loops,
+    number: u32,
+    many: Option<Box<InOrder<'w>>>,
+}
+
+impl Iterator for Within<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let (graph, loops, number) = (self.graph, self.loops, self.number);
+        let found = self.few.find(|statement| loops.holds(number, graph.block_of(**statement)));
+        found.copied().or_else(|| self.many.as_mut()?.next())
     }
 }
 
