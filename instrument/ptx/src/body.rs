@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
             }
             ".local" | ".shared" | ".param" | ".global" | ".const" | ".tex" | ".surf" | ".sampler" => {
                 let first = function.variables.len();
-                self.variables(state.scope, statement, &mut function.variables);
+                self.variables("", state.scope, statement, &mut function.variables);
                 for variable in &function.variables[first..] {
                     state.declare(variable.name, What::Value);
                 }

@@ -32,8 +32,10 @@ pub struct Calls<'a> {
     by_name: ByName<'a, u32>,
     /// Functions whose address is taken, sorted.
     addressed: Vec<u32>,
-    /// Of those, by the sizes in bits of what they return and take.
+    /// Of those, by the sizes in bits of what they return and take, with those in `any_type`.
     by_type: BTreeMap<Type, Vec<u32>>,
+    /// Of those, where a size is not known.
+    any_type: Vec<u32>,
     /// Functions of each `.calltargets`, by where it stands; none if some are out of sight.
     listed: BTreeMap<u32, Option<Vec<u32>>>,
     /// Which of the lists has the kernels that a call launches, by where the call stands.
@@ -66,7 +68,14 @@ impl<'a> Calls<'a> {
             let taken = calls.taken(text, module);
             for index in &taken {
                 let function = &module.functions[*index as usize];
-                calls.by_type.entry(type_of(&function.results, &function.parameters)).or_default().push(*index);
+                match type_of(&function.results, &function.parameters) {
+                    Some(of) => calls.by_type.entry(of).or_default().push(*index),
+                    None => calls.any_type.push(*index),
+                }
+            }
+            for all in calls.by_type.values_mut().filter(|_| !calls.any_type.is_empty()) {
+                all.extend(&calls.any_type);
+                all.sort_unstable();
             }
             calls.addressed = taken.into_iter().collect();
         }
@@ -140,6 +149,14 @@ impl<'a> Calls<'a> {
         &self.addressed
     }
 
+    /// Functions whose address is taken and that fit a prototype.
+    fn of_type(&self, results: &[Parameter<'_>], parameters: &[Parameter<'_>]) -> &Vec<u32> {
+        match type_of(results, parameters) {
+            Some(of) => self.by_type.get(&of).unwrap_or(&self.any_type),
+            None => &self.addressed,
+        }
+    }
+
     /// What a call leads to.
     #[must_use]
     pub fn callee(&self, function: &Function<'a>, call: &Call<'a>) -> Callee<'_, 'a> {
@@ -156,7 +173,7 @@ impl<'a> Calls<'a> {
                 let table = call.table.and_then(|table| function.tables.get(table as usize));
                 let fits = match table.map(|table| (table.span.start, &table.kind)) {
                     Some((at, TableKind::Callees(_))) => self.listed.get(&at).and_then(Option::as_ref),
-                    Some((_, TableKind::Prototype { results, parameters })) => self.by_type.get(&type_of(results, parameters)),
+                    Some((_, TableKind::Prototype { results, parameters })) => Some(self.of_type(results, parameters)),
                     Some((_, TableKind::Branches(_))) | None => Some(&self.addressed),
                 };
                 fits.filter(|fits| !fits.is_empty()).map_or(Callee::Lost, |fits| Callee::Pointer(fits))
@@ -235,8 +252,9 @@ impl<'c, 'a> Mentions<'c, 'a> {
     }
 }
 
-/// Functions are told apart by the sizes of what they return and take. A size that is not known fits none that is.
-fn type_of(results: &[Parameter<'_>], parameters: &[Parameter<'_>]) -> Type {
-    let sizes = |all: &[Parameter<'_>]| all.iter().map(Parameter::bits).collect();
-    (sizes(results), sizes(parameters))
+/// Functions are told apart by the sizes of what they return and take; none if a size is not known, which fits any.
+fn type_of(results: &[Parameter<'_>], parameters: &[Parameter<'_>]) -> Option<Type> {
+    let size = |parameter: &Parameter<'_>| Some(parameter.bits()).filter(|bits| *bits > 0);
+    let sizes = |all: &[Parameter<'_>]| all.iter().map(size).collect::<Option<Vec<u64>>>();
+    sizes(results).zip(sizes(parameters))
 }

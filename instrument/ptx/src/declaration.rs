@@ -3,7 +3,11 @@
 use crate::Span;
 use crate::constant::unsigned;
 use crate::module::Reader;
+use crate::special::is_special;
 use crate::token::{Kind, Lexer, Token};
+
+/// What `WARP_SZ` stands for.
+const LANES: u64 = 32;
 
 /// A parameter or a returned value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +20,7 @@ pub struct Parameter<'a> {
     pub space: &'a str,
     /// Its type, such as `.u64`.
     pub kind: &'a str,
-    /// How many elements it has, if it is an array; 0 if the number is not written as one.
+    /// How many elements it has, if it is an array; 0 if the number is not known.
     pub elements: Option<u32>,
     /// From its first directive to its end.
     pub span: Span,
@@ -43,6 +47,10 @@ pub struct Variable<'a> {
     pub kind: &'a str,
     /// Bytes that it takes, if the text says how many.
     pub bytes: Option<u64>,
+    /// What its address is a multiple of, if the text says so beside its type.
+    pub align: Option<u64>,
+    /// `.visible`, `.weak`, `.extern` or `.common`; empty for none of these.
+    pub linkage: &'a str,
     /// Its initial value.
     pub initial: Option<Span>,
     /// The scope that it is seen in; 0 in a module.
@@ -111,16 +119,17 @@ struct Front<'a> {
     space: &'a str,
     kind: &'a str,
     lanes: u8,
+    align: Option<u64>,
 }
 
 impl<'a> Reader<'a> {
     /// Directives up to the first name: `.global .attribute(.managed) .align 4 .v2 .b32`.
     fn front(&mut self, space: &'a str) -> Front<'a> {
-        let mut front = Front { space, kind: "", lanes: 1 };
+        let mut front = Front { space, kind: "", lanes: 1, align: None };
         while let Some(word) = self.lexer.take(Kind::Dotted) {
             match word {
                 ".align" => {
-                    self.lexer.take(Kind::Number);
+                    front.align = self.lexer.take(Kind::Number).and_then(unsigned);
                 }
                 ".attribute" => {
                     self.parentheses();
@@ -182,6 +191,7 @@ impl<'a> Reader<'a> {
                 return found;
             };
             self.lexer.at = token.span.end as usize;
+            self.not_special(token, None);
             self.lexer.skip();
             let is_array = front.lanes > 1 || self.lexer.peek_byte() == Some(b'[');
             let elements = self.elements(u64::from(front.lanes)).and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
@@ -205,11 +215,28 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A number, or the one constant that ptxas takes in its place.
+    fn count(&mut self) -> Option<u64> {
+        let before = self.lexer.at;
+        if self.lexer.take(Kind::Word) == Some("WARP_SZ") {
+            return Some(LANES);
+        }
+        self.lexer.at = before;
+        self.lexer.take(Kind::Number).and_then(unsigned)
+    }
+
+    /// Notes a name that spells a special register, or a range with one that does.
+    fn not_special(&mut self, token: Token, count: Option<u32>) {
+        if is_special(self.lexer.slice(token.span), count) {
+            self.fault_at(token.span.start, "a declared name spells a special register");
+        }
+    }
+
     /// So many times the sizes in brackets that stand here; none if one is no number. All brackets are passed.
     fn elements(&mut self, times: u64) -> Option<u64> {
         let mut all = Some(times);
         while self.lexer.eat(b'[') {
-            let count = self.lexer.take(Kind::Number).and_then(unsigned);
+            let count = self.count();
             let is_whole = self.lexer.eat(b']');
             if !is_whole {
                 self.until(b']');
@@ -220,13 +247,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A declaration of variables up to its semicolon.
-    pub(crate) fn variables(&mut self, scope: u32, statement: u32, found: &mut Vec<Variable<'a>>) {
+    pub(crate) fn variables(&mut self, linkage: &'a str, scope: u32, statement: u32, found: &mut Vec<Variable<'a>>) {
         self.lexer.skip();
         let start = self.lexer.at;
         let front = self.front("");
         let first = found.len();
         loop {
             let Some(token) = self.name("a declaration without a name") else { return };
+            self.not_special(token, None);
             let lane = Some(u64::from(width_of(front.kind).div_ceil(8))).filter(|bytes| *bytes > 0);
             let bytes = lane.and_then(|bytes| self.elements(u64::from(front.lanes))?.checked_mul(bytes));
             let mut initial = None;
@@ -242,6 +270,8 @@ impl<'a> Reader<'a> {
                 space: front.space,
                 kind: front.kind,
                 bytes,
+                align: front.align,
+                linkage,
                 initial,
                 scope,
                 statement,
@@ -283,14 +313,14 @@ impl<'a> Reader<'a> {
             let Some(token) = self.name("a declaration without a name") else { return };
             let mut count = None;
             if self.lexer.eat(b'<') {
-                let number = self.lexer.take(Kind::Number);
-                count = number.and_then(unsigned).and_then(|number| u32::try_from(number).ok());
+                count = self.count().and_then(|number| u32::try_from(number).ok());
                 if count.and_then(|count| count.checked_mul(front.lanes.into())).is_none() || !self.lexer.eat(b'>') {
                     self.fault("a number of registers that can't be read");
                     self.resume();
                     return;
                 }
             }
+            self.not_special(token, count);
             found.push(RegisterDeclaration {
                 name: self.lexer.slice(token.span),
                 at: token.span.start,

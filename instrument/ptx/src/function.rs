@@ -14,6 +14,8 @@ pub struct Function<'a> {
     pub at: Span,
     /// `.entry`.
     pub is_kernel: bool,
+    /// `.visible`, `.weak` or `.extern`; empty for a function that other units do not see.
+    pub linkage: &'a str,
     /// From the first of its directives (`.visible`) up to the body's brace.
     pub head: Span,
     /// The body with its braces.

@@ -36,6 +36,7 @@ mod module;
 mod operand;
 mod registers;
 mod span;
+mod special;
 mod strings;
 mod symbols;
 mod system;

@@ -5,6 +5,7 @@ use crate::declaration::{Parameter, Variable};
 use crate::function::Function;
 use crate::token::{Kind, Lexer, Token};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// A module. Everything borrows from the text.
 #[derive(Debug, Default)]
@@ -56,6 +57,9 @@ pub struct Fault {
 /// Most faults that are listed.
 const MOST_FAULTS: usize = 100;
 
+/// How the names of ptxas's own functions begin: it takes a call of one for an instruction, whatever its body.
+const INTRINSIC: &str = "__nv_ptx_builtin_ocg_";
+
 /// Reads a module. Never fails: what can't be made sense of is in [`Module::faults`].
 #[must_use]
 pub fn parse(text: &str) -> Module<'_> {
@@ -65,6 +69,11 @@ pub fn parse(text: &str) -> Module<'_> {
         reader.fault("the text is larger than 4 GiB");
     } else {
         reader.module(&mut module);
+        reader.twice(&module);
+    }
+    if let Some(at) = text.trim_end_matches('\0').find('\0') {
+        // The driver reads no further, also where it is in a comment.
+        reader.faults.insert(0, Fault { at: at as u32, why: "a zero byte amid the text" });
     }
     if let Some(at) = reader.lexer.open_comment {
         // All behind it is hidden.
@@ -95,8 +104,13 @@ impl<'a> Reader<'a> {
     /// Notes that something is wrong with the next token.
     pub(crate) fn fault(&mut self, why: &'static str) {
         self.lexer.skip();
+        self.fault_at(self.lexer.at as u32, why);
+    }
+
+    /// Notes that something is wrong at an offset.
+    pub(crate) fn fault_at(&mut self, at: u32, why: &'static str) {
         if self.faults.len() < MOST_FAULTS {
-            self.faults.push(Fault { at: self.lexer.at as u32, why });
+            self.faults.push(Fault { at, why });
         }
     }
 
@@ -134,6 +148,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes functions whose names ptxas has for others.
+    fn twice(&mut self, module: &Module<'a>) {
+        let mut known = HashSet::with_hasher(foldhash::fast::RandomState::default());
+        for function in &module.functions {
+            if !known.insert(function.name) {
+                self.fault_at(function.at.start, "a second function of this name");
+            }
+            if function.name.starts_with(INTRINSIC) {
+                self.fault_at(function.at.start, "a function named like one of ptxas's own");
+            }
+        }
+    }
+
     fn module(&mut self, module: &mut Module<'a>) {
         loop {
             let Some(token) = self.lexer.peek() else {
@@ -161,17 +188,17 @@ impl<'a> Reader<'a> {
                 (Kind::Dotted, ".visible" | ".extern" | ".weak" | ".common") => {
                     let mut ahead = self.lexer.clone();
                     match ahead.take(Kind::Dotted) {
-                        Some(word @ (".entry" | ".func")) => {
+                        Some(what @ (".entry" | ".func")) => {
                             self.lexer = ahead;
-                            self.function(module, start, word == ".entry");
+                            self.function(module, (word, start), what == ".entry");
                         }
-                        _ => self.variables(0, 0, &mut module.variables),
+                        _ => self.variables(word, 0, 0, &mut module.variables),
                     }
                 }
-                (Kind::Dotted, ".entry" | ".func") => self.function(module, start, word == ".entry"),
+                (Kind::Dotted, ".entry" | ".func") => self.function(module, ("", start), word == ".entry"),
                 (Kind::Dotted, ".global" | ".const" | ".shared" | ".local" | ".param" | ".tex" | ".surf" | ".sampler") => {
                     self.lexer.at = start;
-                    self.variables(0, 0, &mut module.variables);
+                    self.variables("", 0, 0, &mut module.variables);
                 }
                 _ => {
                     self.lexer.at = start;
@@ -252,13 +279,13 @@ impl<'a> Reader<'a> {
     }
 
     /// What stands behind `.func` or `.entry`.
-    fn function(&mut self, module: &mut Module<'a>, start: usize, is_kernel: bool) {
+    fn function(&mut self, module: &mut Module<'a>, (linkage, start): (&'a str, usize), is_kernel: bool) {
         let Some(head) = self.head(is_kernel) else { return self.resume() };
         self.lexer.skip();
         let span = Span::new(start, self.lexer.at);
         let Head { name, at, results, parameters, is_kernel } = head;
         if self.lexer.eat(b'{') {
-            let mut function = Function { name, at, is_kernel, head: span, parameters, results, ..Function::default() };
+            let mut function = Function { name, at, is_kernel, linkage, head: span, parameters, results, ..Function::default() };
             self.body(&mut function);
             module.functions.push(function);
         } else if self.lexer.eat(b';') {

@@ -41,23 +41,44 @@ const NAMES: &[&str] = &[
 /// How the names of the driver's system calls begin. They are reserved.
 const PREFIX: &str = "__cuda_syscall_";
 
-/// Of those the ones whose first argument is a kernel that they launch, or prepare to.
-const LAUNCHES: &[&str] = &[
-    "cudaGetParameterBufferV2",
-    "__cudaCDP2GetParameterBufferV2",
-    "cnpGetParameterBufferV2",
-    "cudaLaunchDevice",
-    "__cudaCDP2LaunchDevice",
-    "cnpLaunchDevice",
-];
+/// How the names of those end that work on the thread's own default stream.
+const PER_THREAD: &str = "_ptsz";
 
-/// Whether a function of the system launches the kernel that is its first argument.
+/// Whether a function of the system launches the kernel that is its first argument, or prepares to.
 pub(crate) fn launches(name: &str) -> bool {
-    LAUNCHES.contains(&name)
+    let known = name.strip_suffix(PER_THREAD).unwrap_or(name);
+    // `LaunchDeviceV2` takes a buffer that was made for the kernel, and `GetParameterBuffer` takes sizes.
+    let is_launch = known.contains("LaunchDevice") && !known.ends_with("LaunchDeviceV2");
+    let is_buffer = known.contains("GetParameterBuffer") && !known.ends_with("GetParameterBuffer");
+    is_system(name) && (is_launch || is_buffer)
 }
 
 /// Whether a function that has no body here is one of the system's.
 #[must_use]
 pub fn is_system(name: &str) -> bool {
-    NAMES.contains(&name) || name.starts_with(PREFIX)
+    NAMES.contains(&name.strip_suffix(PER_THREAD).unwrap_or(name)) || name.starts_with(PREFIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::launches;
+
+    #[test]
+    fn each_name_that_launches_a_kernel_is_known() {
+        let all = [
+            "cudaGetParameterBufferV2",
+            "__cudaCDP2GetParameterBufferV2",
+            "cnpGetParameterBufferV2",
+            "__cuda_syscall_cnpv2GetParameterBufferV2",
+            "cudaGetParameterBufferV2_ptsz",
+            "cudaLaunchDevice",
+            "__cudaCDP2LaunchDevice_ptsz",
+            "cnpLaunchDevice",
+            "__cuda_syscall_cnpv2LaunchDevice",
+            "__cuda_syscall_cnpv2LaunchDevice_ptsz",
+        ];
+        assert_eq!(all.map(launches), [true; 10]);
+        let others = ["cudaLaunchDeviceV2", "__cudaCDP2LaunchDeviceV2_ptsz", "cudaGetParameterBuffer", "myLaunchDevice", "vprintf"];
+        assert_eq!(others.map(launches), [false; 5]);
+    }
 }

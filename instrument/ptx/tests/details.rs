@@ -199,6 +199,29 @@ fn a_call_leads_to_the_name_behind_its_results() {
 }
 
 #[test]
+fn a_number_may_be_the_width_of_a_warp() {
+    let text = format!("{HEAD}.func f(.param .b8 a[WARP_SZ], .param .b8 b[]) {{ .reg .pred p<WARP_SZ>; ret; }}");
+    let module = parse(&text);
+    let function = &module.functions[0];
+    assert_eq!(module.faults, []);
+    assert_eq!(function.parameters.iter().map(cuinstr_ptx::Parameter::bits).collect::<Vec<_>>(), [256, 0]);
+    assert_eq!(function.registers[0].count, Some(32));
+}
+
+#[test]
+fn what_hides_text_or_names_from_ptxas_is_a_fault() {
+    let whole = |text: &str| parse(&format!("{HEAD}{text}")).faults.iter().map(|fault| fault.why).collect::<Vec<_>>();
+    assert_eq!(whole(".func f() { ret; } // \0\n.func g() { ret; }"), ["a zero byte amid the text"]);
+    assert_eq!(whole(".func f() { ret; } // \0\0"), <[&str; 0]>::default());
+    assert_eq!(whole(".func f(); .func f() { ret; } .func f() { exit; }"), ["a second function of this name"]);
+    assert_eq!(whole(".func __nv_ptx_builtin_ocg_f() { ret; }"), ["a function named like one of ptxas's own"]);
+    for declared in [".reg .b64 %a, %clock64;", ".reg .b32 %clock<65>;", ".reg .v4 .b32 %tid;", ".local .b32 %pm1;"] {
+        assert_eq!(whole(&format!(".func f() {{ {declared} ret; }}")), ["a declared name spells a special register"], "{declared}");
+    }
+    assert_eq!(whole(".func f(.reg .b32 %laneid) { ret; }"), ["a declared name spells a special register"]);
+}
+
+#[test]
 fn an_end_that_is_missing_is_a_fault() {
     for text in [
         ".global .b32 a[2; .global .b32 b];",

@@ -234,6 +234,21 @@ fn functions_are_told_apart_by_their_types() {
 }
 
 #[test]
+fn a_size_that_is_not_known_fits_any() {
+    let text = format!(
+        "{HEAD}.func f(.param .b8 a[]) {{ ret; }}\n.func g(.param .b32 a) {{ ret; }}\n.global .u64 t[2] = {{ f, g }};\n\
+         .entry k(.param .u64 n) {{ .reg .b64 %rd<3>; .reg .b32 %r<3>;\n\
+         p: .callprototype _ (.param .b32 _); call %rd1, (%r1), p; q: .callprototype _ (.param .b64 _); call %rd1, (%rd2), q;\n\
+         r: .callprototype _ (.param .b8 _[]); call %rd1, (%r1), r; }}"
+    );
+    let module = sound(&text);
+    let calls = Calls::new(&text, &module);
+    let kernel = &module.functions[2];
+    let callees: Vec<Callee<'_, '_>> = kernel.calls.iter().map(|call| calls.callee(kernel, call)).collect();
+    assert_eq!(callees, [Callee::Pointer(&[0, 1]), Callee::Pointer(&[0]), Callee::Pointer(&[0, 1])]);
+}
+
+#[test]
 fn locations_say_where_code_was_inlined() {
     let text = kernel(".loc 1 2 3\nmov.u32 %r1, 0;\n.loc 2 5 6, function_name $L__info_string1+2, inlined_at 1 2 3 mov.u32 %r1, 1;");
     let module = sound(&text);

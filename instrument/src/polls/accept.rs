@@ -58,7 +58,7 @@ pub(super) fn refusals(text: &str, module: &Module<'_>) -> Vec<Diagnostic> {
     let faults = module.faults.iter().take(20).map(|fault| {
         let at = fault.at as usize;
         let diagnostic = Diagnostic::new(Code::UnsoundPtx, fault.why).at(at..text.len().min(at + 1));
-        diagnostic.help("ptxas would refuse it, too: give the text as the compiler wrote it")
+        diagnostic.help("ptxas would refuse or misread it: give the text as the compiler wrote it")
     });
     let mut refusals: Vec<Diagnostic> = faults.collect();
     if let Some(at) = first_of_ours(text.as_bytes()) {
