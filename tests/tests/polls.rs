@@ -72,6 +72,7 @@ fn bodies() -> Vec<(&'static str, String)> {
             "one header, two loops",
             "$L: add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, %r3; @%p1 bra $L; add.s32 %r1, %r1, 1; setp.lt.s32 %p2, %r1, %r2; @%p2 bra $L;",
         ),
+        ("two loops, one in braces", "$L: { $M: ld.global.u32 %r3, [%rd1]; setp.ne.u32 %p1, %r3, 7; @%p1 bra $M; } @!%p1 bra $L;"),
         (
             "irreducible",
             "setp.eq.s32 %p1, %r2, 0; @%p1 bra $B; $A: ld.global.u32 %r3, [%rd1]; setp.eq.s32 %p2, %r3, 7; @%p2 bra $X; $B: add.s32 %r1, %r1, 1; setp.ne.s32 %p3, %r1, %r2; @%p3 bra $A; $X:",

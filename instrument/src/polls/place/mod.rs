@@ -252,11 +252,12 @@ impl<'a> Placer<'_, 'a> {
     fn amortised(&mut self, number: u32, place: Place) -> Form {
         let one = &self.context.loops.all[number as usize];
         let header = self.context.graph.blocks[one.header as usize];
-        let Some(behind) = self.behind_label(header.first).filter(|_| one.is_natural) else {
+        let test = self.test(number);
+        let seen = self.last_label(header.first).filter(|(_, scope)| one.is_natural && self.is_seen(*scope, number, test));
+        let Some((behind, _)) = seen else {
             self.count_edges(number, place);
             return Form::CountDown;
         };
-        let test = self.test(number);
         let is_inside = one.outer != NONE && one.statements >= HEAVY;
         let is_innermost = one.is_innermost;
         let has_fuel = self.module.spelling.limits.fuel.is_some();
@@ -326,9 +327,18 @@ impl<'a> Placer<'_, 'a> {
         *self.next
     }
 
-    /// Offset behind the last label of a statement.
-    fn behind_label(&self, statement: u32) -> Option<u32> {
-        Some(self.last_label(statement)?.0)
+    /// Whether a label in a scope is seen by all that may branch back in a loop. Two loops may begin at one statement, whose last label lies in
+    /// braces of its own.
+    fn is_seen(&self, label: u32, number: u32, test: Option<Test<'_>>) -> bool {
+        let scopes = &self.context.function.scopes;
+        let sees = |block: u32| {
+            let mut scope = self.context.function.statements[self.last(block) as usize].scope;
+            while scopes[scope as usize].depth > scopes[label as usize].depth {
+                scope = scopes[scope as usize].outer;
+            }
+            scope == label
+        };
+        self.context.loops.all[number as usize].latches.iter().copied().chain(test.map(|test| test.block)).all(sees)
     }
 
     /// Offset behind the last label of a statement, and its scope.
