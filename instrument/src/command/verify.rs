@@ -180,6 +180,10 @@ impl Printer<'_> {
                 None => self.say_at((shown, call.line, 1), &diagnostic, &[], accepted),
             }
         }
+        if unit.program.has_two_controls() {
+            let what = "one of several units has a control block of its own, which a host that arms another does not write to";
+            self.say(name, None, &Diagnostic::new(Code::UnsoundPtx, what), &[], None);
+        }
         for found in unit.program.findings() {
             let Some(code) = found.verdict.code().map(Code::from) else { continue };
             let accepted = self.exceptions.accept_loop(&found);

@@ -1,6 +1,7 @@
 //! What the proof takes from docs/ABI.md is what the rewriter's side of it says.
 
 use crate::report;
+use cuinstr::verify::verify_ptx;
 use cuinstr_abi::control::{CONTROL_SYMBOL, ControlBlock, Field, SITE_SLOTS, SiteCount, StopRecord};
 
 fn offset(name: &str) -> usize {
@@ -58,4 +59,14 @@ fn the_words_of_the_control_block_lie_where_the_proof_looks_for_them() {
     );
     assert!(report(&body).holds(), "{body}");
     assert!(!report(&body.replace(&format!("+{flag}]"), "+24]")).holds());
+}
+
+#[test]
+fn a_control_block_has_room_for_what_polls_read() {
+    let faults = |bytes: usize| {
+        let text = ".version 9.0\n.target sm_90\n.address_size 64\n.weak .global .align 8 .b8";
+        verify_ptx(&format!("{text} {CONTROL_SYMBOL}[{bytes}];\n.visible .entry k() {{ ret; }}\n")).faults.len()
+    };
+    let bytes = offset("flag").max(offset("launch")) + size_of::<u64>();
+    assert_eq!([bytes - 1, bytes, size_of::<ControlBlock>()].map(faults), [1, 0, 0]);
 }

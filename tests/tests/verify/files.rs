@@ -134,7 +134,7 @@ fn check_all(folder: &str, least: usize) {
 /// PTX that once passed though it may run far too long, or that no test told from its sound twin.
 #[test]
 fn each_attack_is_found_and_its_sound_twin_holds() {
-    check_all("attacks", 232);
+    check_all("attacks", 440);
 }
 
 /// PTX that compilers write, by the rule of the proof that it needs, each with twins that can run for ever.

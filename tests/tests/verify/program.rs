@@ -86,3 +86,41 @@ fn a_unit_says_that_its_pointers_are_taken_to_stay_in_it() {
     assert_eq!((assumed.function.as_str(), assumed.line), ("k", 13));
     assert!(unit(&format!(".extern .func h();\n{}", caller(""))).assumptions.len() == 1);
 }
+
+#[test]
+fn an_alias_is_a_function_for_other_units() {
+    let caller = ".extern .func vprintf();\n.visible .func a()\n{\ncall vprintf;\ncall vprintf;\nret;\n}\n";
+    let alias = ".extern .func a();\n.visible .func real()\n{\ncall a;\nret;\n}\n.visible .func vprintf();\n.alias vprintf, real;\n";
+    let found = program(&[caller, alias]).findings();
+    assert!(found.iter().any(|found| found.recursion && !found.verdict.holds()), "{found:#?}");
+    assert_eq!(program(&[caller]).findings(), []);
+}
+
+#[test]
+fn a_function_that_others_do_not_see_defines_nothing_for_them() {
+    let caller = ".extern .func g();\n.visible .entry k()\n{\ncall g;\nret;\n}\n";
+    let of = |linkage: &str| format!("{linkage} .func g()\n{{\nret;\n}}\n.visible .entry e()\n{{\ncall g;\nret;\n}}\n");
+    let is_defined = [".visible", ".weak", "", "/* .visible */"].map(|linkage| program(&[caller, &of(linkage)]).defines("g"));
+    assert_eq!(is_defined, [true, true, false, false]);
+    // Two of one name are two functions.
+    let both = program(&[&calls("f", 60_000, "call g;\n"), &calls("g", 60_000, "").replace(".visible ", "")]);
+    assert_eq!(both.findings(), []);
+}
+
+#[test]
+fn units_that_are_linked_have_one_control_block() {
+    let of = |linkage: &str| format!("{linkage} .global .align 8 .b8 cuinstr_control_v1[1192];\n");
+    let has_two = |one: &str, other: &str| program(&[&of(one), &of(other)]).has_two_controls();
+    assert!(has_two("", ".weak") && has_two(".visible", ""));
+    assert!(!has_two(".extern", ".weak") && !has_two(".weak", ".weak"));
+    assert!(!program(&[&of("")]).has_two_controls());
+}
+
+#[test]
+fn a_debug_build_says_that_its_stack_is_not_followed() {
+    let text = include_str!("../../data/ptx/attacks/kept_on_unfollowed_stack.ptx");
+    let report = verify_ptx(&text.replace(".target sm_90", ".target sm_90, debug"));
+    let [assumed] = &report.assumptions[..] else { panic!("one assumption") };
+    assert!(report.holds() && assumed.function == "k", "{report:#?}");
+    assert_eq!(verify_ptx(text).assumptions, []);
+}

@@ -12,14 +12,21 @@ use std::collections::BTreeMap;
 /// The units of a program.
 #[derive(Debug, Default)]
 pub struct Program {
+    /// Functions by name. One that other units do not see has its unit's number behind a zero byte.
     functions: BTreeMap<String, (CallWeight, BTreeMap<String, u64>)>,
+    units: usize,
+    /// Whether a unit has a control block that others do not see.
+    has_own_control: bool,
 }
 
 impl Program {
     /// Takes a unit's functions. Of several with one name, as inline functions have, the linker takes any.
     pub fn add(&mut self, report: &Report) {
+        self.units += 1;
+        self.has_own_control |= report.has_own_control;
         for linkage in &report.links {
-            let (weight, calls) = self.functions.entry(linkage.function.clone()).or_insert_with(|| (CallWeight::ONE, BTreeMap::new()));
+            let name = if linkage.is_shared { linkage.function.clone() } else { format!("{}\0{}", linkage.function, self.units) };
+            let (weight, calls) = self.functions.entry(name).or_insert_with(|| (CallWeight::ONE, BTreeMap::new()));
             *weight = weight.max(linkage.weight);
             for (callee, times) in &linkage.calls {
                 let known = calls.entry(callee.clone()).or_insert(0);
@@ -32,6 +39,12 @@ impl Program {
     #[must_use]
     pub fn defines(&self, function: &str) -> bool {
         self.functions.contains_key(function)
+    }
+
+    /// Whether one of several units has a control block of its own: the host writes to another one.
+    #[must_use]
+    pub fn has_two_controls(&self) -> bool {
+        self.units > 1 && self.has_own_control
     }
 
     /// What is not proved of calls between units.
@@ -80,7 +93,8 @@ impl Program {
     }
 }
 
-fn finding(function: &str, verdict: Verdict, recursion: bool) -> Loop {
+fn finding(name: &str, verdict: Verdict, recursion: bool) -> Loop {
+    let function = name.split('\0').next().unwrap_or(name);
     Loop {
         function: function.to_owned(),
         kernels: Vec::new(),

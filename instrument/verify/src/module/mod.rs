@@ -4,14 +4,15 @@ pub(crate) mod call_graph;
 pub(crate) mod call_trees;
 pub(crate) mod describe;
 pub(crate) mod functions;
+pub(crate) mod kept_addresses;
 pub(crate) mod linkage;
 pub(crate) mod marked;
+pub(crate) mod memory_opcodes;
 pub(crate) mod module_proof;
 pub(crate) mod recursion;
 pub mod report;
 pub(crate) mod shares;
 pub(crate) mod source_location;
-pub(crate) mod stack_addresses;
 pub(crate) mod stores;
 pub(crate) mod weights;
 

@@ -13,7 +13,7 @@ use crate::module::source_location::Lines;
 use crate::module::stores;
 use crate::module::weights::weigh;
 use crate::program::cfg::Components;
-use crate::program::control_block::{CONTROL, FLAG};
+use crate::program::control_block::{CONTROL, CONTROL_ALIGN, CONTROL_BYTES, FLAG, FLAG_LINE};
 use crate::rank::loops::{LoopProof, Proof, Why};
 use crate::rank::nest::connected;
 use crate::rank::precision::rounds;
@@ -27,10 +27,13 @@ pub(crate) fn report(text: &str, module: &Module<'_>, run: &Run<'_>) -> Report {
     let lines = Lines::new(text);
     let mut faults: Vec<Fault> = module.faults.iter().map(|found| fault(lines.number(found.at as usize), found.why)).collect();
     faults.extend(misnamed(text, module, &lines));
+    faults.extend(misshapen(module, functions.passes_by_cache, &lines));
     let mut all: Vec<Vec<LoopProof>> = Vec::with_capacity(module.functions.len());
-    for (proofs, more) in shares::each(&module.functions, run, |share| prove_all(&functions, share, &lines)) {
+    let mut assumptions = pointers(&functions, &lines);
+    for (proofs, more, taken) in shares::each(&module.functions, run, |share| prove_all(&functions, share, &lines)) {
         all.extend(proofs);
         faults.extend(more);
+        assumptions.extend(taken);
     }
     let answers = Answers::new(&functions);
     let recursions = recursion::find(&functions, &answers, &mut Components::default());
@@ -49,8 +52,9 @@ pub(crate) fn report(text: &str, module: &Module<'_>, run: &Run<'_>) -> Report {
         loops,
         unknown: describer.unknown(),
         faults,
-        assumptions: pointers(&functions, &lines),
+        assumptions,
         links: linkages,
+        has_own_control: module.variables.iter().any(|variable| variable.name == CONTROL && variable.linkage.is_empty()),
         marked: marks.all(&functions.calls, &callees_first(&functions.calls)),
     }
 }
@@ -65,7 +69,10 @@ fn misnamed(text: &str, module: &Module<'_>, lines: &Lines) -> Vec<Fault> {
         let variables = function.variables.iter().map(|variable| variable.name);
         registers.chain(parameters).chain(variables).any(|name| name == CONTROL)
     });
-    if is_other || is_hidden {
+    let functions = module.functions.iter().map(|function| function.name);
+    let declared = module.prototypes.iter().map(|prototype| prototype.name).chain(module.aliases.iter().map(|(alias, _)| *alias));
+    let is_function = functions.chain(declared).any(|name| name == CONTROL);
+    if is_other || is_hidden || is_function {
         faults.push(fault(1, &format!("`{CONTROL}` is something else than a variable in global memory")));
     }
     let scoped = module.functions.iter().flat_map(|function| &function.variables);
@@ -78,11 +85,31 @@ fn misnamed(text: &str, module: &Module<'_>, lines: &Lines) -> Vec<Fault> {
     faults
 }
 
-/// The loops of each function of a share, and what is wrong with these functions.
-fn prove_all(functions: &Functions<'_>, share: Range<usize>, lines: &Lines) -> (Vec<Vec<LoopProof>>, Vec<Fault>) {
-    let (answers, mut components, mut faults) = (Answers::new(functions), Components::default(), Vec::new());
-    let all = share.map(|index| prove((functions, &answers), index, &mut components, lines, &mut faults)).collect();
-    (all, faults)
+/// A control block that is too small for what polls read of it, or a flag that shares what the first cache keeps with other variables.
+fn misshapen(module: &Module<'_>, passes_by_cache: bool, lines: &Lines) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for variable in &module.variables {
+        let (least, align) = match variable.name {
+            CONTROL => (CONTROL_BYTES, CONTROL_ALIGN),
+            // What loads keep of the flag matters only to polls that keep it out of the first cache.
+            FLAG if passes_by_cache => (FLAG_LINE, FLAG_LINE),
+            _ => continue,
+        };
+        // Of a variable that another unit defines the size may be left out.
+        let bytes = variable.bytes.or((variable.linkage == ".extern").then_some(least));
+        if bytes.is_none_or(|bytes| bytes < least) || variable.align.is_none_or(|given| given % align != 0) {
+            let message = format!("`{}` has fewer than {least} bytes, or lies at no multiple of {align}", variable.name);
+            faults.push(fault(lines.number(variable.at as usize), &message));
+        }
+    }
+    faults
+}
+
+/// The loops of each function of a share, what is wrong with these functions, and what is taken for granted.
+fn prove_all(functions: &Functions<'_>, share: Range<usize>, lines: &Lines) -> (Vec<Vec<LoopProof>>, Vec<Fault>, Vec<Granted>) {
+    let (answers, mut components, mut said) = (Answers::new(functions), Components::default(), <(Vec<Fault>, Vec<Granted>)>::default());
+    let all = share.map(|index| prove((functions, &answers), index, &mut components, lines, &mut said)).collect();
+    (all, said.0, said.1)
 }
 
 /// The loops of a function, with what is proved of each by itself.
@@ -91,7 +118,7 @@ fn prove(
     index: usize,
     components: &mut Components,
     lines: &Lines,
-    faults: &mut Vec<Fault>,
+    (faults, granted): &mut (Vec<Fault>, Vec<Granted>),
 ) -> Vec<LoopProof> {
     let (function, graph) = (&functions.module.functions[index], &functions.graphs[index]);
     for &statement in &graph.lost {
@@ -100,7 +127,18 @@ fn prove(
     let read = || cuinstr_ptx::Code::new(functions.text, function);
     let mut code = mentions_control(functions.text, function).then(read);
     if let Some(code) = &code {
-        for (statement, what) in stores::forbidden(&functions.body(index, code), functions.passes_by_cache) {
+        let is_debug = functions.module.targets.contains(&"debug");
+        let (forbidden, taken) = stores::forbidden(&functions.body(index, code), functions.passes_by_cache, is_debug);
+        granted.extend(taken.map(|at| {
+            Granted {
+                function: function.name.to_owned(),
+                line: lines.of(function, at),
+                message:
+                    "what a debug build keeps on the stack is not followed: nothing is stored through an address of the control block there"
+                        .to_owned(),
+            }
+        }));
+        for (statement, what) in forbidden {
             let line = lines.of(function, statement);
             faults.push(Fault { line, message: what.to_owned(), code: Code::ControlWritten });
         }
@@ -129,10 +167,7 @@ fn prove(
 
 /// Calls through pointers in a module that others are linked to, the first of each function: they are taken to stay in the module.
 fn pointers<'a>(functions: &Functions<'a>, lines: &Lines) -> Vec<Granted> {
-    let is_shared = |function: &Function<'_>| {
-        let head = function.head.of(functions.text);
-        !function.is_kernel && [".visible", ".weak"].iter().any(|directive| head.contains(directive))
-    };
+    let is_shared = |function: &Function<'_>| !function.is_kernel && matches!(function.linkage, ".visible" | ".weak");
     // A name that is declared, and is no function of the module.
     let is_outside = |name: &str| !is_system(name) && functions.module.functions.iter().all(|function| function.name != name);
     let is_linked =

@@ -26,6 +26,9 @@ pub struct Report {
     /// What programs that it is linked into are told of its functions.
     #[serde(skip)]
     pub(crate) links: Vec<Linkage>,
+    /// Whether its control block is one that other units do not see.
+    #[serde(skip)]
+    pub(crate) has_own_control: bool,
     /// Sites of all calls that are marked in it, if each can be told.
     #[serde(skip)]
     pub(crate) marked: Option<BTreeSet<u64>>,
@@ -287,6 +290,8 @@ pub struct Fault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Linkage {
     pub(crate) function: String,
+    /// Whether other units see it.
+    pub(crate) is_shared: bool,
     pub(crate) weight: CallWeight,
     /// Functions of other units that it calls, itself or through others of its unit, and how often at most.
     pub(crate) calls: BTreeMap<String, u64>,

@@ -12,11 +12,12 @@
 use crate::domain::name::LAUNCH;
 use crate::domain::value::bits;
 use crate::interpret::body::Body;
-use crate::module::stack_addresses::may_be_own;
+use crate::module::kept_addresses::{is_of_stack, is_there};
+use crate::module::memory_opcodes::{fills_first_cache, leaves_in_first_cache, stores};
 use crate::program::control_block::{CONTROL, FLAG, FLAG_AT, OWN_RECORD_AT, START_AT};
-use crate::program::instruction::{Instruction, Operand, Register, spaces};
+use crate::program::instruction::{Instruction, Operand, Register};
 use crate::program::local_memory::Bytes;
-use cuinstr_ptx::{Access, Flow, access_of};
+use cuinstr_ptx::Flow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most blocks that are walked for the definitions of one register.
@@ -44,9 +45,9 @@ const POINTER: i128 = 8;
 const GIVEN: &str = "the address of the control block or of the flag is given to a function";
 
 /// Statements of a function that store where only the host may, or keep the flag where polls that pass by the first cache would find it, and what
-/// they do.
-pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool) -> Vec<(u32, &'static str)> {
-    let mut addresses = Addresses { body, kept: Vec::new(), may_hold: BTreeMap::new(), held: BTreeMap::new(), is_far: BTreeSet::new() };
+/// they do. Where the module `is_debug`, also the first that is taken to keep such an address on the stack.
+pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool, is_debug: bool) -> (Vec<(u32, &'static str)>, Option<u32>) {
+    let mut addresses = Addresses::new(body, is_debug);
     addresses.find_kept();
     let mut found = Vec::new();
     for (at, statement) in (0..).zip(&body.function.statements) {
@@ -64,36 +65,7 @@ pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool) -> Vec<(u32, &'s
         found.extend(what.map(|what| (at, what)));
     }
     found.extend(addresses.returned());
-    found
-}
-
-/// Whether an instruction may write memory that it names an address of. One that is not known may.
-fn stores(opcode: &str) -> bool {
-    match opcode.split('.').next().unwrap_or("") {
-        "st" | "red" | "atom" | "cp" | "multimem" | "discard" | "tensormap" => true,
-        "wmma" => opcode.starts_with("wmma.store"),
-        _ => access_of(opcode) == Access::Any,
-    }
-}
-
-/// Whether an instruction may leave what it reads in the first cache.
-fn fills_first_cache(opcode: &str) -> bool {
-    let mut parts = opcode.split('.');
-    let head = parts.next().unwrap_or("");
-    // Threads of one block share the first cache: a strong load for them alone reads there, and fills it.
-    let for_block = opcode.split('.').any(|part| part == "cta");
-    let passes = |part| match part {
-        "volatile" | "relaxed" | "acquire" => !for_block,
-        _ => matches!(part, "mmio" | "L1::no_allocate" | "L2"),
-    };
-    let elsewhere = spaces(opcode).any(|space| space != "global");
-    matches!(head, "ld" | "ldu" | "wmma" | "prefetch" | "prefetchu" | "applypriority") && !elsewhere && !parts.any(passes)
-}
-
-/// Whether a store may leave what it writes in the first cache. Atomics and reductions are made in the second.
-fn leaves_in_first_cache(opcode: &str) -> bool {
-    let mut parts = opcode.split('.');
-    !matches!(parts.next(), Some("atom" | "red")) && !parts.any(|part| part == "L1::no_allocate")
+    (found, addresses.taken)
 }
 
 /// Offsets from where something begins.
@@ -164,9 +136,17 @@ struct Addresses<'b, 'a> {
     held: BTreeMap<Definition, Held>,
     /// Registers whose definitions it takes too long to look for.
     is_far: BTreeSet<Register>,
+    is_debug: bool,
+    /// The first store that is taken to be to the stack.
+    taken: Option<u32>,
 }
 
-impl Addresses<'_, '_> {
+impl<'b, 'a> Addresses<'b, 'a> {
+    fn new(body: &'b Body<'a>, is_debug: bool) -> Self {
+        let (may_hold, held, is_far) = <(BTreeMap<_, _>, BTreeMap<_, _>, BTreeSet<_>)>::default();
+        Self { body, kept: Vec::new(), may_hold, held, is_far, is_debug, taken: None }
+    }
+
     /// What a store does that it must not.
     fn look(&mut self, at: u32) -> Option<&'static str> {
         let store = self.body.plain(at);
@@ -187,14 +167,17 @@ impl Addresses<'_, '_> {
     fn caches(&mut self, at: u32) -> Option<&'static str> {
         let access = self.body.plain(at);
         let all: Vec<Operand<'_>> = access.first_address.iter().chain(&access.rest).copied().collect();
-        let is_cached = |held: Held| held.flag.is_some_and(|flag| flag.meets(bytes(&access).unwrap_or(FAR), 0, FLAG_BYTES));
+        // The flag may be any word of its line.
+        let is_cached = |held: Held| held.flag.is_some_and(|flag| flag.meets(bytes(&access).unwrap_or(FAR), WORD - FLAG_BYTES, FLAG_BYTES));
         let is_cached = all.into_iter().any(|address| is_cached(self.pointed(address, at))) || is_cached(self.unread(at));
         is_cached.then_some("the flag is kept in the first cache")
     }
 
     fn forbids(&self, store: &Instruction<'_>, statement: u32, held: Held) -> Option<&'static str> {
         let (bytes, unit) = (bytes(store), store.op.of.map_or(1, |(width, _)| i128::from(width / 8).clamp(1, POINTER)));
-        let held = held.each(|offsets| offsets.aligned(unit));
+        // The flag's address is a multiple of its own size only.
+        let aligned = |held: Option<Offsets>, unit| held.map(|offsets: Offsets| offsets.aligned(unit));
+        let held = Held { control: aligned(held.control, unit), flag: aligned(held.flag, unit.min(WORD)) };
         let is_record = |at: Offsets| at.least >= OWN_RECORD_AT.into();
         let is_start =
             |at: Offsets| at.least >= START_AT.into() && bytes.is_some_and(|bytes| at.most + bytes <= i128::from(START_AT) + POINTER);
@@ -244,8 +227,13 @@ impl Addresses<'_, '_> {
 
     /// Whether a store puts an address that must not be written where other threads or functions may read it.
     fn keeps(&mut self, at: u32) -> Option<&'static str> {
-        let is_kept = !may_be_own(self.body, at) && self.hands_on(at);
-        is_kept.then_some("the address of the control block or of the flag is kept in memory")
+        let is_own = self.body.registers.is_own_store(at) && is_there(self.body, at);
+        if is_own || !self.hands_on(at) {
+            return None;
+        }
+        let is_taken = self.is_debug && is_of_stack(self.body, at);
+        self.taken = self.taken.or(is_taken.then_some(at));
+        (!is_taken).then_some("the address of the control block or of the flag is kept in memory")
     }
 
     /// Whether a function is handed such an address.
@@ -268,16 +256,16 @@ impl Addresses<'_, '_> {
 
     /// Whether an operand that is no address itself holds such an address.
     fn hands_on(&mut self, at: u32) -> bool {
-        use cuinstr_ptx::Operand::{Address, At, Group, Name, Pair, Unknown, Vector};
+        use cuinstr_ptx::Operand::{Address, At, AtName, Group, Name, Pair, Unknown, Vector};
         let code = self.body.code;
         let is_result = usize::from(self.body.plain(at).op.head == "atom");
         let mut handed: Vec<Register> = Vec::new();
         let mut work: Vec<cuinstr_ptx::Operand> = code.operands(at).iter().skip(is_result).copied().collect();
+        work.retain(|operand| !matches!(operand, At(..) | AtName(..) | Address(_)));
         while let Some(operand) = work.pop() {
             match operand {
-                At(..) | Address(_) => {}
-                Name(name, _) if matches!(code.name(name).text, CONTROL | FLAG) => return true,
-                Vector(list) | Group(list) | Pair(list) | Unknown(list) => work.extend(code.list(list)),
+                Name(name, _) | AtName(name, _) if matches!(code.name(name).text, CONTROL | FLAG) => return true,
+                Address(list) | Vector(list) | Group(list) | Pair(list) | Unknown(list) => work.extend(code.list(list)),
                 of => code.each_register(of, &mut |register| handed.push(register)),
             }
         }
@@ -296,12 +284,13 @@ impl Addresses<'_, '_> {
         }
     }
 
-    /// What is pointed to by addresses of a form that is not read, such as `[%rd1+4+4]`: anything, if one of the addresses may be in them.
+    /// What is pointed to by addresses of a form that is not read: anything, if one of the addresses may be in them. Such are `[%rd1+4+4]`,
+    /// `[%rd1].unified` and `name[4]`.
     fn unread(&mut self, at: u32) -> Held {
         use cuinstr_ptx::Operand::{Address, AtName, Group, Name, Pair, Unknown, Vector};
         let code = self.body.code;
         let mut work: Vec<cuinstr_ptx::Operand> = code.operands(at).to_vec();
-        work.retain(|operand| matches!(operand, Address(_)));
+        work.retain(|operand| matches!(operand, Address(_) | Unknown(_)));
         let mut read: Vec<Register> = Vec::new();
         while let Some(operand) = work.pop() {
             match operand {

@@ -61,8 +61,20 @@ fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], weights: &[CallWeig
         }
         outside[index] = own;
     }
-    let all = functions.module.functions.iter().zip(outside).zip(weights);
-    all.map(|((function, calls), weight)| Linkage { function: function.name.to_owned(), weight: *weight, calls }).collect()
+    let link = |name: &str, is_shared: bool, index: usize| Linkage {
+        function: name.to_owned(),
+        is_shared,
+        weight: weights[index],
+        calls: outside[index].clone(),
+    };
+    let all = &functions.module.functions;
+    let aliases = &functions.module.aliases;
+    let named = all.iter().map(|function| function.name).zip(0..).filter(|_| !aliases.is_empty());
+    let by_name: BTreeMap<&str, usize> = named.collect();
+    // Its prototype says whether others see an alias: they are taken to.
+    let aliases = aliases.iter().filter_map(|(alias, of)| Some(link(alias, true, *by_name.get(of)?)));
+    let own = all.iter().enumerate().map(|(index, function)| link(function.name, matches!(function.linkage, ".visible" | ".weak"), index));
+    own.chain(aliases).collect()
 }
 
 /// The weight of each function, and what is too heavy in it, where so much of each function is reached.

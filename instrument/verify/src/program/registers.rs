@@ -23,6 +23,12 @@ impl<'a> Registers<'a> {
         &self.local.others
     }
 
+    /// Whether a statement stores to the function's own local memory, at a place that is known.
+    pub(crate) fn is_own_store(&self, statement: u32) -> bool {
+        let is_word = self.local.accesses.get(&statement).is_some_and(|word| word.is_store);
+        is_word || self.local.others.get(&statement).is_some_and(|bytes| bytes.is_store)
+    }
+
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.code.register_count() as usize + self.local.words.len()
