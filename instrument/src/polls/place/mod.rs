@@ -338,7 +338,7 @@ impl<'a> Placer<'_, 'a> {
             }
             scope == label
         };
-        self.context.loops.all[number as usize].latches.iter().copied().chain(test.map(|test| test.block)).all(sees)
+        self.context.loops.latches(self.context.graph, number).into_iter().chain(test.map(|test| test.block)).all(sees)
     }
 
     /// Offset behind the last label of a statement, and its scope.
