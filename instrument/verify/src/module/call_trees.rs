@@ -10,7 +10,7 @@
 //! A callee is entered with the flag set, or else no poll is due. Where a weight is too large, call sites are left out
 //! that no thread reaches from there: a poll at a function's entry ends the tree.
 
-use crate::rank::loops::LoopProof;
+use crate::rank::loops::{LoopProof, Proof};
 use crate::rank::weight::{Passes, Weight, passes_of};
 use std::collections::BTreeSet;
 
@@ -171,28 +171,57 @@ impl<'r> Weighed<'r> {
         for ((round, passes), may_return) in self.rounds.iter().zip(&self.passes).zip(&self.returning) {
             let weight = passes.weight(self.rounds);
             // What is too heavy is reported where it is.
-            if round.parent.is_none() && is_live(round.head) && !weight.is_too_much() {
-                loops.ending = loops.ending.max(weight);
-                loops.returning = if *may_return { loops.returning.max(weight) } else { loops.returning };
+            if round.parent.is_none() && round.blocks.iter().any(|block| is_live(*block)) && !weight.is_too_much() {
+                loops.ending = loops.ending.beside(weight);
+                loops.returning = if *may_return { loops.returning.beside(weight) } else { loops.returning };
             }
         }
         self.calls(weights, lives, |site| is_live(site.block)).of_caller(loops)
     }
 
-    /// What is too heavy in the function, wherever a thread is in it when the flag is set.
-    pub(crate) fn too_much(&self, weights: &[CallWeight], lives: &[Live]) -> TooMuch {
-        let mut made: Vec<Made> = vec![Made::NONE; self.rounds.len()];
-        for site in self.sites.iter().filter(|site| Self::returns(site, lives)) {
+    /// What lies behind a poll in the function, up to its return: all that it does, behind what lies behind a poll in one of its callees. A callee that
+    /// leads back here counts for nothing. `polls` says whether it polls itself, outside loops.
+    pub(crate) fn rest(&self, weights: &[CallWeight], rests: &[Weight], lives: &[Live], polls: bool) -> Weight {
+        let rest = self.sites.iter().map(|site| Self::rest_of_callee(site, rests)).fold(Weight::NOTHING, Weight::max);
+        let polls_in_loops = || self.rounds.iter().any(|round| matches!(round.proof, Proof::Polled | Proof::PolledWithin(_)));
+        if !polls && rest == Weight::NOTHING && !polls_in_loops() {
+            return Weight::NOTHING;
+        }
+        let loops = self.rounds.iter().zip(&self.passes).filter(|(round, _)| round.parent.is_none());
+        let own =
+            loops.map(|(_, passes)| passes.weight(self.rounds)).filter(|weight| !weight.is_too_much()).fold(Weight::ONE, Weight::beside);
+        let calls = self.calls(weights, lives, |_| true).all();
+        own.max(calls).plus(rest)
+    }
+
+    fn rest_of_callee(site: &Site, rests: &[Weight]) -> Weight {
+        site.callees.iter().map(|callee| rests[*callee as usize]).fold(Weight::NOTHING, Weight::max)
+    }
+
+    /// What is too heavy in the function, wherever a thread is in it when the flag is set. Behind a poll of a callee comes its rest.
+    pub(crate) fn too_much(&self, weights: &[CallWeight], rests: &[Weight], lives: &[Live]) -> TooMuch {
+        let mut made: Vec<(Made, Weight)> = vec![(Made::NONE, Weight::NOTHING); self.rounds.len()];
+        for site in &self.sites {
             let weight = Self::callee(site, weights, lives);
+            let rest = Self::rest_of_callee(site, rests);
             let mut around = site.around;
             while let Some(number) = around {
                 let times = self.passes[number].of_block(self.rounds, site.around.unwrap_or(number), site.block);
-                made[number] = made[number].and(weight, times);
+                let (calls, most) = made[number];
+                made[number] = (calls.and(weight, times), most.max(rest));
                 around = self.rounds[number].parent;
             }
         }
-        let loops: Vec<Weight> = made.iter().zip(&self.passes).map(|(made, passes)| made.all().max(passes.weight(self.rounds))).collect();
-        let calls = self.calls(weights, lives, |_| true).all();
+        let weight = |((made, rest), passes): (&(Made, Weight), &Passes)| made.all().plus(*rest).max(passes.weight(self.rounds));
+        let mut loops: Vec<Weight> = made.iter().zip(&self.passes).map(weight).collect();
+        // What waits by a clock beside others waits behind them.
+        let mut ticks = 0_u64;
+        for (weight, _) in loops.iter_mut().zip(self.rounds).filter(|(_, round)| round.parent.is_none()) {
+            ticks = ticks.saturating_add(weight.ticks);
+            weight.ticks = ticks;
+        }
+        let rest = self.sites.iter().map(|site| Self::rest_of_callee(site, rests)).fold(Weight::NOTHING, Weight::max);
+        let calls = self.calls(weights, lives, |_| true).all().plus(rest);
         let is_new = calls.is_too_much() && !loops.iter().any(|weight| weight.is_too_much());
         let heaviest = self.sites.iter().max_by_key(|site| Self::callee(site, weights, lives).ending.rounds);
         TooMuch { loops, calls: heaviest.filter(|_| is_new).map(|site| (calls, site.statement)) }

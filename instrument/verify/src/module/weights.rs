@@ -6,6 +6,7 @@ use crate::module::functions::{Answers, Functions};
 use crate::module::recursion::Recursion;
 use crate::module::report::Linkage;
 use crate::rank::loops::LoopProof;
+use crate::rank::weight::Weight;
 use std::collections::BTreeMap;
 
 /// What is too heavy in each function, and what reports say of each. Where something is too heavy, a second look counts
@@ -29,10 +30,10 @@ pub(crate) fn weigh(
         lives[index as usize] = live(answers, index as usize);
     }
     let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
-    let (mut all_weights, mut found) = weights(functions, &weighed, &lives);
+    let (mut all_weights, mut found) = weights(functions, &weighed, &lives, false);
     if found.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
         let lives: Vec<Live> = (0..calls.len()).map(|index| live(answers, index)).collect();
-        (all_weights, found) = weights(functions, &weighed, &lives);
+        (all_weights, found) = weights(functions, &weighed, &lives, true);
     }
     (found, links(functions, &weighed, &all_weights))
 }
@@ -77,8 +78,8 @@ fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], weights: &[CallWeig
     own.chain(aliases).collect()
 }
 
-/// The weight of each function, and what is too heavy in it, where so much of each function is reached.
-fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live]) -> (Vec<CallWeight>, Vec<TooMuch>) {
+/// The weight of each function, and what is too heavy in it, where so much of each function is reached: all, or `by_flag` what the flag leaves.
+fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live], by_flag: bool) -> (Vec<CallWeight>, Vec<TooMuch>) {
     let calls = &functions.calls;
     // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
     let live = |index: usize, statement: u32| {
@@ -94,7 +95,16 @@ fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live]) -
     for index in callees_first(&made) {
         weights[index] = weighed[index].weight(&weights, lives, &lives[index]).unless_too_much();
     }
-    let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, lives)).collect();
+    // Where nothing is left out, what comes behind a poll is among what comes behind the entry.
+    let mut rests = vec![Weight::NOTHING; calls.len()];
+    for index in callees_first(calls).into_iter().filter(|_| by_flag) {
+        let place = functions.graphs[index].reverse_postorder();
+        let blocks = place.iter().filter(|place| **place != u32::MAX).count();
+        let polls = !lives[index].returns || lives[index].blocks.as_ref().is_none_or(|reached| reached.len() < blocks);
+        let rest = weighed[index].rest(&weights, &rests, lives, polls);
+        rests[index] = if rest.is_too_much() { Weight::NOTHING } else { rest };
+    }
+    let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, &rests, lives)).collect();
     (weights, too_much)
 }
 

@@ -117,8 +117,8 @@ pub(crate) fn counts_amid(pass: &Pass<'_, '_>, found: &Found, starts: &[(u32, St
     let held = |(_, state): &(u32, State)| state.get(fall.slot).map_or(Interval::full(width), |value| value.range);
     let from = starts.iter().map(|start| held(start).as_integers(!fall.unsigned, width).hi).fold(fall.from, i128::max);
     let span = few(from - fall.to)?;
-    // In its last round only what falls from the head on is known.
-    let own = span.checked_div(fall.each).unwrap_or(fall.own);
+    // The round amid which it goes on need not pay. In its last round only what falls from the head on is known.
+    let own = span.checked_div(fall.each).unwrap_or(fall.own).saturating_add(1);
     Some(Fall { from, span, own, whole: None, ..fall })
 }
 

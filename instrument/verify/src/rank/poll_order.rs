@@ -16,7 +16,11 @@ pub(crate) fn is_passed_once(work: &mut Work<'_, '_>, blocks: &[u32], head: u32,
     let inside = inside(work, blocks, head);
     let Some(base) = (known.base_of)(head).filter(|_| !inside.is_empty()) else { return false };
     let start = begin(work, head, &base);
-    let Some(in_front) = reached(work, blocks, head, &[(head, start)]) else { return false };
+    let Some((in_front, polls)) = reached(work, blocks, head, &[(head, start)]) else { return false };
+    // What polls in a call does something in front of the poll, and something behind it.
+    if inside.iter().any(|block| polls.contains(block) && calls(work, *block)) {
+        return false;
+    }
     // What can be come to in front of a poll must not be left behind one.
     let starts: Option<Vec<_>> = inside
         .into_iter()
@@ -36,7 +40,8 @@ pub(crate) fn amid(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &St
     let is_entry = |block: &u32| *block != head && !graph.sources(*block).iter().all(|source| is_member(*source));
     let mut next: Vec<u32> = blocks.iter().copied().filter(is_entry).collect();
     next.extend(polls.iter().flat_map(|block| graph.edges(*block)).map(|edge| edge.to));
-    let mut reached = BTreeSet::new();
+    // A call comes behind a poll of its block.
+    let mut reached: BTreeSet<u32> = polls.into_iter().filter(|block| *block != head && calls(work, *block)).collect();
     while let Some(block) = next.pop() {
         if block != head && is_member(block) && reached.insert(block) {
             next.extend(graph.edges(block).iter().map(|edge| edge.to));
@@ -48,25 +53,28 @@ pub(crate) fn amid(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &St
 /// Heads of loops inside, and blocks that call.
 fn inside(work: &Work<'_, '_>, blocks: &[u32], head: u32) -> Vec<u32> {
     let graph = work.body.graph;
-    let is_call = |block: u32| graph.last(block).is_some_and(|last| work.body.function.statements[last as usize].flow == Flow::Call);
     let comes_back = |block: u32| {
         let is_back = |source: &u32| work.rpo[*source as usize] >= work.rpo[block as usize] && blocks.binary_search(source).is_ok();
         block != head && graph.sources(block).iter().any(is_back)
     };
-    blocks.iter().copied().filter(|block| is_call(*block) || comes_back(*block)).collect()
+    blocks.iter().copied().filter(|block| calls(work, *block) || comes_back(*block)).collect()
 }
 
-/// The blocks that are passed from these on once the flag is set, sorted, if the head is not reached.
-fn reached(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, starts: &[(u32, State)]) -> Option<Vec<u32>> {
+fn calls(work: &Work<'_, '_>, block: u32) -> bool {
+    work.body.graph.last(block).is_some_and(|last| work.body.function.statements[last as usize].flow == Flow::Call)
+}
+
+/// The blocks that are passed from these on once the flag is set, sorted, and those of them that poll, if the head is not reached.
+fn reached(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, starts: &[(u32, State)]) -> Option<(Vec<u32>, BTreeSet<u32>)> {
     let order = order(work, blocks, head);
     let way = Way { until_return: true, ..Way::within(head, ASKED, &|_| false) };
-    let (again, states) = work.pass(&order, starts, &way, |found, _| (found.again, found.states));
+    let (again, states, polls) = work.pass(&order, starts, &way, |found, _| (found.again, found.states, found.asks_in));
     if again.is_some() || work.budget == 0 {
         return None;
     }
     let mut passed: Vec<u32> = order.into_iter().zip(states).filter_map(|(block, state)| state.map(|_| block)).collect();
     passed.sort_unstable();
-    Some(passed)
+    Some((passed, polls))
 }
 
 /// The blocks from the head on, in a reverse postorder.

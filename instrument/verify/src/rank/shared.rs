@@ -15,7 +15,7 @@ use crate::rank::loops::{Known, LoopProof, Paid, Proof, Shared};
 use crate::rank::paying::{ASKED, Payers};
 use crate::rank::poll_order;
 use crate::rank::ranking::remaining;
-use crate::rank::remaining::{ends_at_zero, may_stop_at_zero, remaining_from};
+use crate::rank::remaining::{ends_at_zero, is_not_zero, may_stop_at_zero, remaining_from};
 use crate::rank::weight::{iterations, product, weights_of};
 use std::collections::BTreeSet;
 
@@ -60,8 +60,11 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Kn
         let mut shared = outer.shared(work, known);
         // What is paid with may stop at zero, too, if that ends all further rounds.
         if work.slice.is_close && outer.not_zero.is_none() && outer.lacks(shared.as_ref()) {
+            let amid = outer.amid.take();
             for slot in outer.stops_at_zero(work) {
                 outer.not_zero = Some(slot);
+                let ends = ends_at_zero(work, &found[index].blocks, head, &outer.base, (ASKED, &[]), slot).is_some();
+                outer.amid = amid.clone().filter(|_| ends);
                 let more = outer.shared(work, known);
                 shared = match (shared, more) {
                     (Some(one), Some(two)) => Some(one.and(two)),
@@ -136,6 +139,11 @@ impl Outer<'_> {
             let is_many = iterations(inner).saturating_mul(self.count.rounds) > MOST_ROUNDS;
             is_many && shared.is_none_or(|shared| shared.paid_of(inner.head).is_none())
         })
+    }
+
+    /// The loops between this one and one inside.
+    fn between(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(self.found[number].parent, |around| self.found[*around].parent).take_while(|around| *around != self.index)
     }
 
     /// The rounds that a fall pays for, at so much for each. A last round that begins with the zero that is left out does not pay.
@@ -238,7 +246,11 @@ impl Outer<'_> {
             shared.unpaid = shared.unpaid.max(unpaid);
             for number in together {
                 let paid = self.paid(fall, step(*number));
-                let joint = (step(*number) <= fall.each).then_some(paid.again);
+                // In the round of a poll one may be entered that nobody paid for.
+                let amid = u64::from(self.amid.as_ref().is_some_and(|amid| !amid.is_empty()));
+                let all_pay = step(*number) <= fall.each
+                    && self.between(*number).all(|around| together.contains(&around) && step(around) >= step(*number));
+                let joint = all_pay.then_some(paid.again + amid);
                 shared.inside.push((found[*number].head, Paid { joint, ..paid }));
             }
             if nth == 0 {
@@ -290,7 +302,14 @@ fn amid(work: &mut Work<'_, '_>, round: &LoopProof, base: &State, known: &Known<
     if round.not_zero.is_some_and(comes_back) {
         return None;
     }
-    let amid = poll_order::amid(work, &round.blocks, round.head, base);
+    let mut amid = poll_order::amid(work, &round.blocks, round.head, base);
+    // Some polls are known of rounds alone that do not begin with zero.
+    let mut others = base.clone();
+    if round.not_zero.is_some_and(|slot| is_not_zero(work.slice, slot, &mut others)) {
+        amid.extend(poll_order::amid(work, &round.blocks, round.head, &others));
+        amid.sort_unstable();
+        amid.dedup();
+    }
     amid.into_iter().map(|block| Some((block, (known.base_of)(block)?))).collect()
 }
 

@@ -4,6 +4,9 @@ use crate::domain::value::MOST_TICKS;
 use crate::rank::linear::MOST_TOGETHER;
 use crate::rank::loops::{LoopProof, Proof};
 
+/// What a wait by a clock takes at least: some clocks move once a microsecond.
+const LEAST_TICKS: u64 = 1 << 10;
+
 /// How long control may stay in something without a poll: the iterations of the loop that has most, or the calls, and the ticks of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weight {
@@ -30,6 +33,11 @@ impl Weight {
 
     pub(crate) fn max(self, other: Self) -> Self {
         Self { rounds: self.rounds.max(other.rounds), ticks: self.ticks.max(other.ticks) }
+    }
+
+    /// Of both, one behind the other, where no block lies in both.
+    pub(crate) fn beside(self, other: Self) -> Self {
+        Self { rounds: self.rounds.max(other.rounds), ticks: self.ticks.saturating_add(other.ticks) }
     }
 
     /// Whether that is more than the proof lets pass.
@@ -69,9 +77,12 @@ impl Passes {
             }
             let entered = passes.entered_in(all, round);
             let mut times = iterations(round).saturating_mul(entered);
-            if left.binary_search(&round.head).is_err() {
+            let is_head_left = left.binary_search(&round.head).is_ok();
+            if !comes_back(&all[outer], round) {
                 times = times.min(within(child).saturating_mul(others(&all[outer])));
-            } else if let Some((shared, paid)) = paid.and_then(|shared| Some((shared, shared.paid_of(round.head)?))) {
+            } else if let Some((shared, paid)) =
+                paid.and_then(|shared| Some((shared, shared.paid_of(round.head)?))).filter(|_| is_head_left)
+            {
                 // Where a round need not pay, what is inside it counts once more.
                 let once_more = |rounds: u64, times: u64| rounds.saturating_add(within(child).saturating_mul(times));
                 let again = paid.again.saturating_add(entered);
@@ -98,11 +109,7 @@ impl Passes {
     /// How often a loop is entered that lies in one which comes before it.
     fn entered_in(&self, all: &[LoopProof], round: &LoopProof) -> u64 {
         let Some(parent) = round.parent else { return 1 };
-        if all[parent].left.binary_search(&round.head).is_ok() {
-            self.passed(parent)
-        } else {
-            self.entered(parent).saturating_mul(others(&all[parent]))
-        }
+        if comes_back(&all[parent], round) { self.passed(parent) } else { self.entered(parent).saturating_mul(others(&all[parent])) }
     }
 
     fn entered(&self, number: usize) -> u64 {
@@ -132,10 +139,11 @@ impl Passes {
     pub(crate) fn weight(&self, all: &[LoopProof]) -> Weight {
         let rounds = self.passed.iter().copied().max().unwrap_or(1);
         let clocks = all[self.first..].iter().zip(&self.entered).filter_map(|(round, entered)| match round.proof {
-            Proof::Clock { ticks, .. } => Some(ticks.saturating_mul(*entered)),
+            Proof::Clock { ticks, .. } => Some(ticks.max(LEAST_TICKS).saturating_mul(*entered)),
             _ => None,
         });
-        Weight { rounds, ticks: clocks.max().unwrap_or(0) }
+        // One wait comes behind the other.
+        Weight { rounds, ticks: clocks.fold(0, u64::saturating_add) }
     }
 }
 
@@ -152,6 +160,12 @@ pub(crate) fn passes_of(all: &[LoopProof]) -> Vec<Passes> {
 /// For each loop how long control may stay in it, and the loops inside, without a poll.
 pub(crate) fn weights_of(all: &[LoopProof]) -> Vec<Weight> {
     passes_of(all).iter().map(|passes| passes.weight(all)).collect()
+}
+
+/// Whether rounds of a loop that come back may pass one inside: at its head, or elsewhere.
+fn comes_back(outer: &LoopProof, inner: &LoopProof) -> bool {
+    let is_left = |block: &u32| outer.left.binary_search(block).is_ok();
+    is_left(&inner.head) || inner.blocks.iter().any(is_left)
 }
 
 /// Iterations of the loop in which blocks are passed that are not among those which come back: the last one, and the first where nothing is known of it.
