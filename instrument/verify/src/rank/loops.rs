@@ -2,6 +2,7 @@
 
 use crate::domain::state::State;
 use crate::interpret::edge_cost::Count;
+use crate::rank::nest_phases;
 
 /// What is proved of a loop, without what loops inside add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +45,8 @@ pub(crate) struct LoopProof {
     pub(crate) left: Vec<u32>,
     /// A register that is not zero where such a round begins, as a slot: see [`remaining`].
     pub(crate) not_zero: Option<u32>,
-    /// Whether what is proved is of the rounds of all loops inside, too: see [`Remaining::together`].
-    pub(crate) together: bool,
+    /// See [`Remaining::together`].
+    pub(crate) together: Option<nest_phases::Paid>,
     /// See [`Remaining::begun`].
     pub(crate) begun: bool,
     /// Index of the loop around it.

@@ -216,7 +216,13 @@ impl Earlier {
         }
         Some((
             proof,
-            Remaining { blocks: known.left.clone(), not_zero, together: known.together, begun: known.begun, ..Remaining::default() },
+            Remaining {
+                blocks: known.left.clone(),
+                not_zero,
+                together: known.together.clone(),
+                begun: known.begun,
+                ..Remaining::default()
+            },
         ))
     }
 }

@@ -134,6 +134,7 @@ pub(crate) struct Phases<'f> {
 }
 
 /// Ways that some register pays for whenever they are gone.
+#[derive(Debug, Clone)]
 pub(crate) struct Paid {
     /// Their edges' numbers, and from which block to which they lead.
     pub(crate) edges: Vec<usize>,

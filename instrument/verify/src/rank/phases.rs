@@ -19,8 +19,8 @@ const MOST_BRANCHES: usize = 8;
 /// Blocks that branch within a loop, and the numbers of both edges.
 type Branches = [(u32, [usize; 2])];
 
-/// Counts rounds of two kinds, told apart by a branch; and whether those of all loops inside are counted as well.
-pub(crate) fn phases(work: &mut Work<'_, '_>, phases: &Phases<'_>) -> Option<(Count, bool)> {
+/// Counts rounds of two kinds, told apart by a branch; and if those of all loops inside are counted as well, by which ways.
+pub(crate) fn phases(work: &mut Work<'_, '_>, phases: &Phases<'_>) -> Option<(Count, Option<Paid>)> {
     if phases.blocks.len() > MOST_BLOCKS {
         return None;
     }
@@ -39,10 +39,10 @@ pub(crate) fn phases(work: &mut Work<'_, '_>, phases: &Phases<'_>) -> Option<(Co
     // Loops inside are better counted together with it.
     let paid = if phases.has_inside(work) { phases.paid(work, &branches) } else { None };
     if let Some(rounds) = paid.as_ref().and_then(|paid| together_in_phases(work, phases, paid)) {
-        return Some((Count { rounds, ..NEVER }, true));
+        return Some((Count { rounds, ..NEVER }, paid));
     }
     let count = phases.passed_once(work, &branches).or_else(|| phases.between(work, &paid?));
-    count.map(|count| (count, false))
+    count.map(|count| (count, None))
 }
 
 impl Phases<'_> {

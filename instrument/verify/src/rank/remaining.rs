@@ -10,6 +10,7 @@ use crate::interpret::pass::Found;
 use crate::interpret::slice::Slice;
 use crate::interpret::work::{Way, Work};
 use crate::rank::linear::count;
+use crate::rank::nest_phases::Paid;
 use std::collections::BTreeMap;
 
 /// Most registers that are tried for one that is zero only where a round ends the loop.
@@ -27,8 +28,8 @@ pub(crate) struct Remaining {
     pub(crate) steps: Vec<(u32, i64)>,
     /// A register that is not zero at the head in any round that comes back.
     pub(crate) not_zero: Option<u32>,
-    /// Whether the count is of the rounds of all loops inside, too, all together.
-    pub(crate) together: bool,
+    /// If the count is of the rounds of all loops inside, too, all together: the ways that are paid for.
+    pub(crate) together: Option<Paid>,
     /// Whether that is said of rounds that another one went before: the first may pass any block.
     pub(crate) begun: bool,
 }

@@ -12,6 +12,7 @@ use crate::interpret::step::each_needed;
 use crate::interpret::work::{Work, allotted};
 use crate::rank::linear::{Fall, MOST_ROUNDS};
 use crate::rank::loops::{Known, LoopProof, Paid, Proof, Shared};
+use crate::rank::nest_phases;
 use crate::rank::paying::{ASKED, Payers};
 use crate::rank::poll_order;
 use crate::rank::ranking::remaining;
@@ -47,10 +48,12 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Kn
         if !is_many || found[index].left.binary_search(&head).is_err() {
             continue;
         }
-        if found[index].together {
-            let paid = Paid { again: count.rounds, whole: None, joint: None };
+        if let Some(ways) = &found[index].together {
+            // All but the last round, and what comes before them.
+            let (more, unpaid) = pays_amid(work, &found[index], ways, known).map_or((0, 2), |more| (more, 1));
+            let paid = Paid { again: count.rounds.saturating_add(more), whole: None, joint: None };
             let all = inside.iter().map(|number| (found[*number].head, paid)).collect();
-            let unpaid = 2 + u64::from(found[index].not_zero.is_some());
+            let unpaid = unpaid + u64::from(found[index].not_zero.is_some());
             found[index].shared = Some(Shared { own: count.rounds, inside: all, unpaid });
             continue;
         }
@@ -294,6 +297,17 @@ impl Outer<'_> {
         }
         shared
     }
+}
+
+/// How much oftener these ways may be gone if the register that pays for them also does so from the loop's entry on, and amid a round behind a poll. None if
+/// it need not.
+fn pays_amid(work: &mut Work<'_, '_>, round: &LoopProof, ways: &nest_phases::Paid, known: &Known<'_>) -> Option<u64> {
+    let base = (known.base_of)(round.head)?;
+    let amid = amid(work, round, &base, known)?;
+    let payers = Payers { blocks: &round.blocks, head: round.head, base: &base, not_zero: None, rounds: u64::MAX };
+    let edge_cost = |from: u32, to: u32| ways.ways.contains(&(from, to)).then_some(EdgeCost::Round(1));
+    let fall = payers.pay(work, &edge_cost)?;
+    Some(payers.pay_amid(work, &amid, fall, &edge_cost)?.span.saturating_sub(ways.times))
 }
 
 /// See [`Outer::amid`].
