@@ -109,11 +109,19 @@ fn a_function_that_others_do_not_see_defines_nothing_for_them() {
 
 #[test]
 fn units_that_are_linked_have_one_control_block() {
-    let of = |linkage: &str| format!("{linkage} .global .align 8 .b8 cuinstr_control_v1[1192];\n");
-    let has_two = |one: &str, other: &str| program(&[&of(one), &of(other)]).has_two_controls();
-    assert!(has_two("", ".weak") && has_two(".visible", ""));
-    assert!(!has_two(".extern", ".weak") && !has_two(".weak", ".weak"));
-    assert!(!program(&[&of("")]).has_two_controls());
+    let has_two = |units: &[(&str, &str)]| {
+        let mut program = Program::default();
+        for (target, linkage) in units {
+            let text = format!("{HEAD}{linkage} .global .align 8 .b8 cuinstr_control_v1[1192];\n");
+            program.link(&verify_ptx(&text.replace("sm_90", target)));
+        }
+        program.has_two_controls()
+    };
+    assert!(has_two(&[("sm_90", ""), ("sm_90", ".weak")]) && has_two(&[("sm_90", ".visible"), ("sm_90", "")]));
+    assert!(!has_two(&[("sm_90", ".extern"), ("sm_90", ".weak")]) && !has_two(&[("sm_90", ".weak"), ("sm_90", ".weak")]));
+    assert!(!has_two(&[("sm_90", "")]));
+    // The driver takes one of these.
+    assert!(!has_two(&[("sm_80", ""), ("sm_90", "")]));
 }
 
 #[test]

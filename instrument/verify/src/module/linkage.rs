@@ -15,15 +15,14 @@ pub struct Program {
     /// Functions by name. One that other units do not see has its unit's number behind a zero byte.
     functions: BTreeMap<String, (CallWeight, BTreeMap<String, u64>)>,
     units: usize,
-    /// Whether a unit has a control block that others do not see.
-    has_own_control: bool,
+    /// For each target how many units are linked, and whether one has a control block that others do not see.
+    controls: BTreeMap<Option<String>, (usize, bool)>,
 }
 
 impl Program {
     /// Takes a unit's functions. Of several with one name, as inline functions have, the linker takes any.
     pub fn add(&mut self, report: &Report) {
         self.units += 1;
-        self.has_own_control |= report.has_own_control;
         for linkage in &report.links {
             let name = if linkage.is_shared { linkage.function.clone() } else { format!("{}\0{}", linkage.function, self.units) };
             let (weight, calls) = self.functions.entry(name).or_insert_with(|| (CallWeight::ONE, BTreeMap::new()));
@@ -35,16 +34,23 @@ impl Program {
         }
     }
 
+    /// Notes that the device linker links a unit with others of its target: relocatable code.
+    pub fn link(&mut self, report: &Report) {
+        let (units, has_own) = self.controls.entry(report.target.clone()).or_default();
+        *units += 1;
+        *has_own |= report.has_own_control;
+    }
+
     /// Whether some unit defines a function.
     #[must_use]
     pub fn defines(&self, function: &str) -> bool {
         self.functions.contains_key(function)
     }
 
-    /// Whether one of several units has a control block of its own: the host writes to another one.
+    /// Whether one of several units that are linked has a control block of its own: the host writes to another one.
     #[must_use]
     pub fn has_two_controls(&self) -> bool {
-        self.units > 1 && self.has_own_control
+        self.controls.values().any(|(units, has_own)| *units > 1 && *has_own)
     }
 
     /// What is not proved of calls between units.
