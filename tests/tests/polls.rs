@@ -406,17 +406,8 @@ fn a_kernel_that_polls_nowhere_stays_as_it_is() {
     assert!(output(&body, Polls::Amortised).1.contains("$__cuinstr_begun_by_another"));
 }
 
-/// Assembles PTX; the machine code of its kernel, and of the functions that polls call, which stand behind it.
 fn assembled(nvcc: &Nvcc, text: &str, kernel: &str) -> sass::Code {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (source, image) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
-    std::fs::write(&source, text).expect("a file");
-    let ptxas = nvcc.path.with_file_name("ptxas");
-    let done = process::run(Command::new(ptxas).arg("-arch=sm_90").arg(source).arg("-o").arg(&image), Duration::from_secs(60))
-        .expect("ptxas starts");
-    assert!(done.success(), "{}\n{text}", done.stderr);
-    let image = std::fs::read(image).expect("a cubin");
-    sass::read(cubin::function(&image, kernel).expect("the kernel")).expect("machine code")
+    sass::assemble(nvcc, text, kernel).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// The innermost loops of a kernel.

@@ -9,10 +9,8 @@ use cuinstr::verify::verify_ptx;
 use cuinstr_differential::simulated::run;
 use cuinstr_harness::header::{Header, Place};
 use cuinstr_harness::nvcc::Nvcc;
-use cuinstr_harness::{cubin, process, sass};
+use cuinstr_harness::sass;
 use cuinstr_trial::or_ignore;
-use std::process::Command;
-use std::time::Duration;
 
 /// As compilers leave it: `%r9` is set in front of each way out.
 const VALUE_OF_EACH_WAY: &str = "$L: mul.lo.u32 %r4, %r4, 5; add.u32 %r4, %r4, %r3; and.b32 %r6, %r4, 63; setp.eq.u32 %p2, %r6, 7; mov.b32 %r9, %r1; \
@@ -47,15 +45,7 @@ fn polled(text: &str) -> String {
 }
 
 fn innermost(nvcc: &Nvcc, text: &str) -> Vec<usize> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (source, image) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
-    std::fs::write(&source, text).expect("a file");
-    let ptxas = nvcc.path.with_file_name("ptxas");
-    let done = process::run(Command::new(ptxas).arg("-arch=sm_90").arg(source).arg("-o").arg(&image), Duration::from_secs(60));
-    let done = done.expect("ptxas starts");
-    assert!(done.success(), "{}\n{text}", done.stderr);
-    let image = std::fs::read(image).expect("a cubin");
-    let code = sass::read(cubin::function(&image, "k").expect("the kernel")).expect("machine code");
+    let code = sass::assemble(nvcc, text, "k").unwrap_or_else(|why| panic!("{why}"));
     code.innermost.iter().map(|one| one.round).collect()
 }
 

@@ -9,12 +9,10 @@ use cuinstr::verify::verify_ptx;
 use cuinstr::{Rewrite, rewrite_ptx};
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::random::Random;
-use cuinstr_harness::{cubin, process, sass};
+use cuinstr_harness::sass;
 use cuinstr_ptx::Graph;
 use cuinstr_trial::or_ignore;
 use std::fmt::Write as _;
-use std::process::Command;
-use std::time::Duration;
 
 fn kernel(body: &str) -> String {
     let registers = ".reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %rd<9>;";
@@ -189,15 +187,7 @@ fn ptxas_sees_one_way_into_each_cycle() {
 }
 
 fn assembled(nvcc: &Nvcc, text: &str) -> sass::Code {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (source, image) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
-    std::fs::write(&source, text).expect("a file");
-    let ptxas = nvcc.path.with_file_name("ptxas");
-    let done = process::run(Command::new(ptxas).arg("-arch=sm_90").arg(source).arg("-o").arg(&image), Duration::from_secs(60));
-    let done = done.expect("ptxas starts");
-    assert!(done.success(), "{}\n{text}", done.stderr);
-    let image = std::fs::read(image).expect("a cubin");
-    sass::read(cubin::function(&image, "k").expect("the kernel")).expect("machine code")
+    sass::assemble(nvcc, text, "k").unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn main() -> std::process::ExitCode {

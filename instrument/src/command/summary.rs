@@ -79,7 +79,7 @@ impl Tally {
             }
             let _ = writeln!(text, "), {}", count(polls, "poll"));
         }
-        // A file that was copied may include what nobody has looked at.
+        // A file that was copied may include what was not examined.
         if self.rewritten > 0 || self.summary.gaps > 0 {
             let _ = writeln!(
                 text,

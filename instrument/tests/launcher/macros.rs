@@ -1,4 +1,4 @@
-//! Macros of the command line and of headers that stay as they are: what they bring along gets no poll, so it is told.
+//! Macros of the command line and of headers that stay as they are: what they make gets no poll, and a diagnostic.
 
 use crate::headers::{STEP, strictly};
 use crate::project::{Project, expect, text};

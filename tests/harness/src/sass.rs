@@ -1,6 +1,10 @@
 //! Loops in machine code, without a disassembler: instructions of compute capabilities 7.0 to 9.0 have 16 bytes, and of these only branches matter here.
 
+use crate::nvcc::Nvcc;
+use crate::{cubin, process};
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+use std::time::Duration;
 
 /// Bytes of an instruction.
 const SIZE: usize = 16;
@@ -73,6 +77,25 @@ struct Flow {
     falls_through: bool,
     ends_block: bool,
     work: Work,
+}
+
+/// Assembles PTX for `sm_90` with the compiler's `ptxas`; the machine code of a kernel, and of the functions that stand behind it.
+///
+/// # Errors
+/// What `ptxas` said, with the text, or why there is no such kernel.
+pub fn assemble(nvcc: &Nvcc, text: &str, kernel: &str) -> Result<Code, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let (source, image) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&source, text).map_err(failed)?;
+    let ptxas = nvcc.path.with_file_name("ptxas");
+    let done = process::run(Command::new(ptxas).arg("-arch=sm_90").arg(source).arg("-o").arg(&image), Duration::from_secs(60));
+    let done = done.map_err(failed)?;
+    if !done.success() {
+        return Err(format!("{}\n{text}", done.stderr));
+    }
+    let image = std::fs::read(image).map_err(failed)?;
+    read(cubin::function(&image, kernel)?)
 }
 
 /// Reads a function's machine code. Loops through an indexed branch (a `switch`) are not seen.

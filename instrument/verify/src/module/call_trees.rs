@@ -67,7 +67,7 @@ impl Made {
 
     /// What they weigh for a caller that has this weight without them.
     pub(crate) fn of_caller(self, own: CallWeight) -> CallWeight {
-        CallWeight { returning: own.returning.max(self.returned), ending: own.ending.max(self.all()) }
+        CallWeight { returning: own.returning.beside(self.returned), ending: own.ending.beside(self.all()) }
     }
 
     /// The weight of all of them.
@@ -182,16 +182,23 @@ impl<'r> Weighed<'r> {
     /// What lies behind a poll in the function, up to its return: all that it does, behind what lies behind a poll in one of its callees. A callee that
     /// leads back here counts for nothing. `polls` says whether it polls itself, outside loops.
     pub(crate) fn rest(&self, weights: &[CallWeight], rests: &[Weight], lives: &[Live], polls: bool) -> Weight {
-        let rest = self.sites.iter().map(|site| Self::rest_of_callee(site, rests)).fold(Weight::NOTHING, Weight::max);
+        let rest = self.rest_of_callees(rests);
         let polls_in_loops = || self.rounds.iter().any(|round| matches!(round.proof, Proof::Polled | Proof::PolledWithin(_)));
         if !polls && rest == Weight::NOTHING && !polls_in_loops() {
             return Weight::NOTHING;
         }
+        let own = self.roots().filter(|weight| !weight.is_too_much()).fold(Weight::ONE, Weight::beside);
+        own.beside(self.calls(weights, lives, |_| true).all().plus(rest))
+    }
+
+    /// The weights of the outermost loops.
+    fn roots(&self) -> impl Iterator<Item = Weight> + '_ {
         let loops = self.rounds.iter().zip(&self.passes).filter(|(round, _)| round.parent.is_none());
-        let own =
-            loops.map(|(_, passes)| passes.weight(self.rounds)).filter(|weight| !weight.is_too_much()).fold(Weight::ONE, Weight::beside);
-        let calls = self.calls(weights, lives, |_| true).all();
-        own.max(calls).plus(rest)
+        loops.map(|(_, passes)| passes.weight(self.rounds))
+    }
+
+    fn rest_of_callees(&self, rests: &[Weight]) -> Weight {
+        self.sites.iter().map(|site| Self::rest_of_callee(site, rests)).fold(Weight::NOTHING, Weight::max)
     }
 
     fn rest_of_callee(site: &Site, rests: &[Weight]) -> Weight {
@@ -220,8 +227,8 @@ impl<'r> Weighed<'r> {
             ticks = ticks.saturating_add(weight.ticks);
             weight.ticks = ticks;
         }
-        let rest = self.sites.iter().map(|site| Self::rest_of_callee(site, rests)).fold(Weight::NOTHING, Weight::max);
-        let calls = self.calls(weights, lives, |_| true).all().plus(rest);
+        let waits = Weight { rounds: 0, ticks: self.roots().fold(0, |ticks, weight| ticks.saturating_add(weight.ticks)) };
+        let calls = self.calls(weights, lives, |_| true).all().plus(self.rest_of_callees(rests)).beside(waits);
         let is_new = calls.is_too_much() && !loops.iter().any(|weight| weight.is_too_much());
         let heaviest = self.sites.iter().max_by_key(|site| Self::callee(site, weights, lives).ending.rounds);
         TooMuch { loops, calls: heaviest.filter(|_| is_new).map(|site| (calls, site.statement)) }

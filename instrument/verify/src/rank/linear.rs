@@ -106,7 +106,7 @@ pub(crate) fn count_together(pass: &Pass<'_, '_>, found: &Found, base: &State, o
     Some(Fall { whole: all.iter().filter_map(|fall| fall.whole).min(), ..*best })
 }
 
-/// The same of what goes on amid a round, too, with these values: the register must not rise there, either.
+/// The same for rounds that begin amid the loop, too, with these values: the register must not rise there, either.
 pub(crate) fn counts_amid(pass: &Pass<'_, '_>, found: &Found, starts: &[(u32, State)], fall: Fall) -> Option<Fall> {
     let width = pass.slice.slots[fall.slot as usize].1;
     let does_fall =
@@ -117,7 +117,7 @@ pub(crate) fn counts_amid(pass: &Pass<'_, '_>, found: &Found, starts: &[(u32, St
     let held = |(_, state): &(u32, State)| state.get(fall.slot).map_or(Interval::full(width), |value| value.range);
     let from = starts.iter().map(|start| held(start).as_integers(!fall.unsigned, width).hi).fold(fall.from, i128::max);
     let span = few(from - fall.to)?;
-    // The round amid which it goes on need not pay. In its last round only what falls from the head on is known.
+    // Such a round need not pay. Of the last round only what falls from the head on is known.
     let own = span.checked_div(fall.each).unwrap_or(fall.own).saturating_add(1);
     Some(Fall { from, span, own, whole: None, ..fall })
 }

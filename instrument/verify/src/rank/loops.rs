@@ -61,7 +61,7 @@ pub(crate) struct LoopProof {
 }
 
 /// See [`Known::again_of`].
-pub(crate) type AgainOf<'k> = dyn Fn(u32, &[u32]) -> Option<(State, bool)> + 'k;
+pub(crate) type AgainOf<'k> = dyn Fn(u32, &[u32]) -> Option<State> + 'k;
 
 /// What registers hold, whatever the flag says.
 pub(crate) struct Known<'k> {
@@ -69,7 +69,7 @@ pub(crate) struct Known<'k> {
     pub(crate) order: &'k [u32],
     /// At the beginning of a block.
     pub(crate) base_of: &'k dyn Fn(u32) -> Option<State>,
-    /// At the head of a loop of these blocks where it comes round; and whether it is that, rather than whenever it is reached.
+    /// At the head of a loop of these blocks where it comes round; where that is not known, whenever it is reached.
     pub(crate) again_of: &'k AgainOf<'k>,
 }
 
@@ -91,8 +91,8 @@ pub(crate) struct Shared {
     pub(crate) own: u64,
     /// Heads of the loops inside, and how many rounds of each are paid for.
     pub(crate) inside: Vec<(u32, Paid)>,
-    /// Rounds of the loop itself that need not pay: the last one, one that comes back with a zero that ends the next, and the first where it may go by
-    /// other ways than those that come behind it.
+    /// Rounds of the loop itself that need not pay: the last one; one that comes back with a zero that ends the next; and the first, or that in which
+    /// a poll lies, where it may go by other ways.
     pub(crate) unpaid: u64,
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn by_cases(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32
         let is_proved = [0, 1].into_iter().all(|nth| {
             let choice = Choice { step, nth };
             let Some(base) = follow(work, known, (block, &start), choice, blocks, head) else { return work.budget > 0 };
-            match prove(work, blocks, head, &base) {
+            match prove(work, blocks, head, &(base, true)) {
                 (Proof::Counted(count), _) if work.budget > 0 => {
                     most.rounds = most.rounds.max(count.rounds);
                     true
@@ -91,7 +91,7 @@ fn follow(
     choice: Choice,
     blocks: &[u32],
     head: u32,
-) -> Option<(State, bool)> {
+) -> Option<State> {
     let way = Way { choice: Some(choice), ..Way::within(from, Assumption::default(), &|_| false) };
     let (slice, rpo) = (work.slice, work.rpo);
     let sources = work.body.graph.sources(head);
@@ -99,7 +99,7 @@ fn follow(
     let all_back = sources.iter().filter(|block| is_member(block)).all(|block| rpo[*block as usize] >= rpo[head as usize]);
     work.pass(known.order, &[(from, start.clone())], &way, |found, pass| {
         if sources.len() > MOST_BACK || !all_back {
-            return Some((found.states[pass.position[head as usize] as usize].clone()?, true));
+            return found.states[pass.position[head as usize] as usize].clone();
         }
         let mut again: Option<State> = None;
         let back = |at: u32, to: u32, state: State| {
@@ -108,6 +108,6 @@ fn follow(
             }
         };
         pass.show(&found, |_, _| {}, back);
-        again.map(|again| (again, true))
+        again
     })
 }

@@ -67,11 +67,11 @@ pub(crate) fn rounds_by<'a>(
         let sources = body.graph.sources(head);
         if sources.len() > MOST_BACK || !sources.iter().filter(|block| is_member(block)).all(all_back) {
             // Part of a round may come first: where it is entered elsewhere, or behind a poll.
-            return Some((base_of(head)?, true));
+            return base_of(head);
         }
         let mut states = base.back.range((head, 0)..=(head, u32::MAX)).filter(|((_, from), _)| is_member(from)).map(|(_, state)| state);
         let first = states.next()?.clone();
-        Some((states.fold(first, |known, state| known.join(state, slice, Some(head))), true))
+        Some(states.fold(first, |known, state| known.join(state, slice, Some(head))))
     };
     let known = Known { order: &base.order, base_of: &base_of, again_of: &again_of };
     let mut found = nest(&mut work, set, &inner_entries, &known, earlier);
@@ -114,6 +114,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             Err(None) => (Proof::Counted(NEVER), Remaining::default()),
             Err(Some(_)) if work.budget == 0 => unknown(Why::TooLarge),
             Err(Some(base)) => {
+                let base = (base, true);
                 let (proof, left) = match prove(work, &blocks, head, &base) {
                     (Proof::None(why), left) if work.slice.is_close && work.budget > kept => {
                         // Cases leave enough to look at each loop without them.
@@ -124,7 +125,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
                     }
                     proved => proved,
                 };
-                let begun = base.1 && !(proof == Proof::Polled && is_passed_once(work, &blocks, head, known));
+                let begun = proof != Proof::Polled || !is_passed_once(work, &blocks, head, known);
                 (proof, Remaining { begun, ..left })
             }
         };

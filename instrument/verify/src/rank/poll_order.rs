@@ -1,6 +1,6 @@
 //! Where polls lie in a loop: in front of the loops and calls inside, or behind them.
 //!
-//! A thread that has polled goes on amid an iteration, and the rest of that one comes before those that begin at the head.
+//! A thread that has polled is amid an iteration. The rest of that one comes before those that begin at the head.
 
 use crate::domain::state::State;
 use crate::interpret::work::{Way, Work};

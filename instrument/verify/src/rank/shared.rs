@@ -249,7 +249,7 @@ impl Outer<'_> {
             shared.unpaid = shared.unpaid.max(unpaid);
             for number in together {
                 let paid = self.paid(fall, step(*number));
-                // In the round of a poll one may be entered that nobody paid for.
+                // In the round of a poll one may be entered without a payment.
                 let amid = u64::from(self.amid.as_ref().is_some_and(|amid| !amid.is_empty()));
                 let all_pay = step(*number) <= fall.each
                     && self.between(*number).all(|around| together.contains(&around) && step(around) >= step(*number));
