@@ -8,7 +8,6 @@ use cuinstr::options::{Limits, Options, Polls};
 use cuinstr::site::{Form, Kind};
 use cuinstr::verify::verify_ptx;
 use cuinstr::{Rewrite, rewrite_ptx};
-use cuinstr_harness::cubin;
 use cuinstr_harness::nvcc::Nvcc;
 use cuinstr_harness::process;
 use cuinstr_harness::sass;

@@ -132,14 +132,14 @@ impl Planner<'_> {
             self.plan.summary.loops += 1;
             let message = "this macro of the command line, or of a header that is not rewritten, makes device code that may repeat: \
                            it is not polled";
-            self.gap(Code::NotPolled, message, fragment, at, &nobody(self.input.options), SiteKind::MacroLoop);
+            self.gap(Code::NotPolled, message, fragment, at, &outside_functions(self.input.options), SiteKind::MacroLoop);
         }
     }
 
     /// Loops in host code that macros of this file take into device code: no function is seen around them.
     fn loops_in_arguments(&mut self, known: &Known, bodies: &[(Range<usize>, bool)]) {
         let (source, fragment, macros) = (self.input.source, known.fragment, self.input.macros);
-        let owner = nobody(self.input.options);
+        let owner = outside_functions(self.input.options);
         let mut behind = 0;
         for name in 0..fragment.len() {
             let is_use = fragment.kind(name) == Some(Kind::Ident) && macros.makes_device_code(fragment.text(source, name));
@@ -184,7 +184,7 @@ impl Planner<'_> {
 }
 
 /// The owner of what stands outside every function.
-fn nobody(options: &Options) -> Owner {
+fn outside_functions(options: &Options) -> Owner {
     let style = PollStyle { polls: options.polls, host_too: true, inner: false, one_return: OneReturn::No };
     Owner { function: None, name: String::new(), style, untouched: None, held: false }
 }
