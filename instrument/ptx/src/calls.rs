@@ -66,24 +66,46 @@ impl<'a> Calls<'a> {
         let is_pointer = |call: &Call<'_>| call.target == CallTarget::Pointer;
         if module.functions.iter().any(|function| function.calls.iter().any(is_pointer)) {
             let taken = calls.taken(text, module);
-            for index in &taken {
-                let function = &module.functions[*index as usize];
-                match type_of(&function.results, &function.parameters) {
-                    Some(of) => calls.by_type.entry(of).or_default().push(*index),
-                    None => calls.any_type.push(*index),
-                }
-            }
-            for all in calls.by_type.values_mut().filter(|_| !calls.any_type.is_empty()) {
-                all.extend(&calls.any_type);
-                all.sort_unstable();
-            }
-            calls.addressed = taken.into_iter().collect();
+            calls.take(module, taken);
         }
         let mut any = None;
         for function in &module.functions {
             calls.find_launches(text, module, function, &mut any);
         }
         calls
+    }
+
+    /// Notes where calls through pointers may lead.
+    fn take(&mut self, module: &Module<'a>, mut taken: BTreeSet<u32>) {
+        let type_of = |index: u32| type_of(&module.functions[index as usize].results, &module.functions[index as usize].parameters);
+        for index in &taken {
+            match type_of(*index) {
+                Some(of) => self.by_type.entry(of).or_default().push(*index),
+                None => self.any_type.push(*index),
+            }
+        }
+        // Another unit may take the address of a function that it sees, and hand it to this one. A call that fits none of this unit's own leads out
+        // of sight for all that.
+        let seen = module.functions.iter().map(|function| !function.is_kernel && matches!(function.linkage, ".visible" | ".weak"));
+        let seen: Vec<u32> = (0..)
+            .zip(seen)
+            .filter(|(index, is_seen)| *is_seen && !taken.is_empty() && !taken.contains(index))
+            .map(|(index, _)| index)
+            .collect();
+        for index in seen {
+            match type_of(index) {
+                Some(of) => self.by_type.get_mut(&of).into_iter().for_each(|all| all.push(index)),
+                None => self.by_type.values_mut().chain([&mut self.any_type]).filter(|all| !all.is_empty()).for_each(|all| all.push(index)),
+            }
+            taken.insert(index);
+        }
+        for all in self.by_type.values_mut() {
+            all.extend(&self.any_type);
+            all.sort_unstable();
+            all.dedup();
+        }
+        self.any_type.sort_unstable();
+        self.addressed = taken.into_iter().collect();
     }
 
     /// Finds which kernels the calls of a function launch. `any` is the list of all that may be launched, once it is asked for.
@@ -104,7 +126,8 @@ impl<'a> Calls<'a> {
                 let known = register.and_then(|register| mentions.held(register, &self.by_name));
                 let of = register.filter(|_| known.is_some());
                 let list = *lists.entry(of).or_insert_with(|| {
-                    let kernels = known.unwrap_or_else(|| self.taken(text, module)).into_iter();
+                    // Its name may come from the host, or from another unit.
+                    let kernels = known.unwrap_or_else(|| (0..module.functions.len() as u32).collect()).into_iter();
                     self.kernels.push(kernels.filter(|index| module.functions[*index as usize].is_kernel).collect());
                     self.kernels.len() as u32 - 1
                 });

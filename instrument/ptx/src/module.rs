@@ -151,6 +151,9 @@ impl<'a> Reader<'a> {
     /// Notes functions whose names ptxas has for others.
     fn twice(&mut self, module: &Module<'a>) {
         let mut known = HashSet::with_hasher(foldhash::fast::RandomState::default());
+        for (alias, _) in &module.aliases {
+            known.insert(*alias);
+        }
         for function in &module.functions {
             if !known.insert(function.name) {
                 self.fault_at(function.at.start, "a second function of this name");

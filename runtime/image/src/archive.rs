@@ -46,7 +46,7 @@ pub(crate) fn members(bytes: &[u8]) -> (Vec<Member<'_>>, Option<String>) {
         rest = after;
         let field = header[..16].trim_ascii_end();
         let name = match field {
-            b"/" | b"/SYM64/" | b"__.SYMDEF" | b"__.SYMDEF SORTED" => continue,
+            b"/" | b"/SYM64/" | b"__.SYMDEF" | b"__.SYMDEF SORTED" if members.is_empty() => continue,
             b"//" => {
                 names = content;
                 continue;
@@ -68,7 +68,8 @@ pub(crate) fn members(bytes: &[u8]) -> (Vec<Member<'_>>, Option<String>) {
             }
         };
         let name = String::from_utf8_lossy(name.strip_suffix(b"/").unwrap_or(name)).into_owned();
-        if !name.starts_with("__.SYMDEF") {
+        let is_symbols = matches!(&*name, "__.SYMDEF" | "__.SYMDEF SORTED" | "__.SYMDEF_64" | "__.SYMDEF_64 SORTED");
+        if !(is_symbols && members.is_empty()) {
             members.push(Member { name, bytes: content });
         }
     }
@@ -92,6 +93,22 @@ mod tests {
     fn archive(members: &[(&str, &str)]) -> String {
         let members: String = members.iter().map(|(name, content)| member(name, content)).collect();
         format!("!<arch>\n{members}")
+    }
+
+    #[test]
+    fn only_the_first_member_is_a_table_of_symbols() {
+        let names = |members: &[(&str, &str)]| -> Vec<String> { members_of(&archive(members)) };
+        assert_eq!(
+            names(&[("__.SYMDEF SORTED", "s"), ("a.o/", "1"), ("__.SYMDEF_bad.o/", "2"), ("__.SYMDEF", "3")]),
+            ["a.o", "__.SYMDEF_bad.o", "__.SYMDEF"]
+        );
+        assert_eq!(names(&[("/", "s"), ("/", "s"), ("//", ""), ("a.o/", "1"), ("/", "2")]), ["a.o", ""]);
+    }
+
+    fn members_of(text: &str) -> Vec<String> {
+        let (found, fault) = super::members(text.as_bytes());
+        assert_eq!(fault, None);
+        found.into_iter().map(|member| member.name).collect()
     }
 
     #[test]

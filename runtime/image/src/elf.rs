@@ -58,6 +58,12 @@ impl<'a> Elf<'a> {
         self.header.section_headers(LE, self.bytes).is_ok()
     }
 
+    /// Whether it holds what a compiler goes on with when it is linked, and nothing else (GCC's `-flto`).
+    pub(crate) fn is_compiled_later(self) -> bool {
+        let names = self.section_names();
+        self.sections().iter().any(|section| name_at(names, section.sh_name.get(LE), LONGEST_SECTION_NAME).starts_with(b".gnu.lto_"))
+    }
+
     /// Whether it is code for a GPU.
     pub(crate) fn is_cubin(self) -> bool {
         self.header.e_machine.get(LE) == elf::EM_CUDA

@@ -66,9 +66,14 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'.') || byte >= 0x80
 }
 
+/// What stands in the names of all kernels of the device runtime, since they are static.
+const RUNTIME_SOURCE: &[u8] = b"_cuda_device_runtime_cu_";
+
 /// Whether it is the toolkit's library for kernels that launch kernels, which is compiled from one source for each architecture.
 pub(crate) fn is_device_runtime(text: &str) -> bool {
-    text.contains("__cudaCDP2LaunchDeviceV2") && text.contains("cnpLaunchDeviceV2")
+    let calls = || text.contains("__cudaCDP2LaunchDeviceV2") && text.contains("cnpLaunchDeviceV2");
+    let is_own = |kernel: &&[u8]| kernel.starts_with(b"__nv_static_") && memchr::memmem::find(kernel, RUNTIME_SOURCE).is_some();
+    calls() && Some(kernels(text)).is_some_and(|kernels| !kernels.is_empty() && kernels.iter().all(is_own))
 }
 
 #[cfg(test)]
@@ -79,9 +84,12 @@ mod tests {
 
     #[test]
     fn the_library_of_device_launches_is_told_by_what_it_defines_and_calls() {
-        let both = "call cnpLaunchDeviceV2; .func __cudaCDP2LaunchDeviceV2()";
-        assert!(is_device_runtime(both));
-        assert!(both.split("; ").all(|part| !is_device_runtime(part)));
+        let own = ".entry __nv_static_52__f_22_cuda_device_runtime_cu_3_2__Z1fv()";
+        let all = [own, "call cnpLaunchDeviceV2", ".func __cudaCDP2LaunchDeviceV2()"];
+        assert!(is_device_runtime(&all.join("; ")));
+        assert!((0..all.len()).all(|without| !is_device_runtime(&[&all[..without], &all[without + 1..]].concat().join("; "))));
+        // A program that names both has its own kernels.
+        assert!(!is_device_runtime(&[&all[..], &[".entry k()"]].concat().join("; ")));
     }
 
     #[test]

@@ -9,6 +9,11 @@ use crate::record::Records;
 use crate::{Content, Form, Image, ImageError, Part, archive, ptx};
 use std::borrow::Cow;
 
+/// What LLVM's bitcode begins with.
+const BITCODE: &[u8] = b"BC\xc0\xde";
+
+const COMPILED_LATER: &str = "its host code is compiled when it is linked, and its fat binary with it: compile it without -flto";
+
 /// Most notes of one image.
 const MOST_NOTES: usize = 100;
 
@@ -130,13 +135,21 @@ impl<'a> Reader<'a, '_> {
             if !elf.has_its_sections() {
                 self.note(place, "its table of sections lies beyond its end: it is cut off");
             }
+            let sections = elf.fat_sections();
+            if sections.is_empty() && elf.is_compiled_later() && registers(bytes) {
+                self.note(place, COMPILED_LATER);
+            }
             let (mut behind, mut number) = (0, 0);
-            for (section, range) in elf.fat_sections() {
+            for (section, range) in sections {
                 self.elsewhere(&bytes[behind..range.start], place, &mut number);
                 behind = range.end;
                 self.containers(&bytes[range], &Place { section: Some(section), ..place.clone() }, true);
             }
             self.elsewhere(&bytes[behind..], place, &mut number);
+            return Some(Form::Host);
+        }
+        if bytes.starts_with(BITCODE) && registers(bytes) {
+            self.note(place, COMPILED_LATER);
             return Some(Form::Host);
         }
         // Windows, macOS, 32 bits, or a file with such in it: wherever they lie.
@@ -230,6 +243,11 @@ impl<'a> Reader<'a, '_> {
 fn beginning(bytes: &[u8]) -> String {
     let bytes = &bytes[..bytes.len().min(16)];
     format!("\"{}\"", bytes.escape_ascii())
+}
+
+/// Whether host code registers fat binaries, by the names of the functions that it calls. They stand in the symbol table even where code is compressed.
+fn registers(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b"__cudaRegister").is_some()
 }
 
 #[cfg(test)]
@@ -382,6 +400,20 @@ mod tests {
         // Without its table of sections what is whole in it is found all the same, and the fault is told.
         let image = read(&whole[..whole.len() - 1]).expect("the fat binary is whole").notes;
         assert_eq!(image, [cut.trim_start_matches("nothing in it can be read: ")]);
+    }
+
+    #[test]
+    fn host_code_that_is_compiled_later_is_told_if_it_has_kernels() {
+        let object = |symbols: &[u8]| elf::made::file(62, 0, &[(".text", 1, 6, b"", 0), (".gnu.lto_.symtab.1", 1, 2, symbols, 0)]);
+        let bitcode = |symbols: &[u8]| [BITCODE, symbols].concat();
+        let good = host(".nv_fatbin", &fatbin());
+        let notes = |member: &[u8]| read(&library(&[&good, member])).unwrap().notes.len();
+        for made in [object, bitcode as fn(&[u8]) -> Vec<u8>] {
+            assert_eq!((notes(&made(b"__cudaRegisterFatBinary")), notes(&made(b"main"))), (1, 0));
+        }
+        let fat =
+            elf::made::file(62, 0, &[(".nv_fatbin", 1, 2, &fatbin(), 0), (".gnu.lto_.symtab.1", 1, 2, b"__cudaRegisterFatBinary", 0)]);
+        assert_eq!(notes(&fat), 0);
     }
 
     #[test]

@@ -56,6 +56,59 @@ fn a_unit_may_define_a_function_of_the_systems_names() {
     }
 }
 
+/// A function that calls another one so often, in a loop within a loop.
+fn calls_squared(name: &str, times: u32, callee: &str) -> String {
+    format!(
+        ".visible .func {name}()\n{{\n.reg .b32 %r<3>; .reg .pred %p<2>;\nmov.u32 %r1, 0;\n$M:\nmov.u32 %r2, 0;\n$L:\n{callee}\nadd.u32 %r2, %r2, 1;\n\
+         setp.lt.u32 %p1, %r2, {times};\n@%p1 bra $L;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, {times};\n@%p1 bra $M;\nret;\n}}\n"
+    )
+}
+
+#[test]
+fn calls_within_a_unit_and_by_way_of_another_add_up() {
+    let work = calls("work", 1, "");
+    let unit_of = |first: u32| {
+        let more = calls_squared("b2", 8000, "call work;");
+        format!("{work}{}{more}.visible .func k()\n{{\ncall a2;\ncall b;\nret;\n}}\n", calls_squared("a2", first, "call work;"))
+    };
+    let other = ".visible .func b()\n{\ncall b2;\nret;\n}\n";
+    let [found] = &program(&[&unit_of(8000), other]).findings()[..] else { panic!("one finding") };
+    assert!(found.function == "k" && matches!(found.verdict, Verdict::TooMany { rounds: 128_000_000.., .. }), "{found:#?}");
+    assert_eq!(program(&[&unit_of(100), other]).findings(), []);
+}
+
+#[test]
+fn what_lies_behind_a_poll_in_another_unit_counts() {
+    let work = ".visible .func work()\n{\nret;\n}\n";
+    let polls = calls_squared("f", 8000, "call work;").replacen(
+        "mov.u32 %r1, 0;",
+        ".reg .b64 %d<2>;\nld.global.u64 %d1, [cuinstr_control_v1+16];\nld.relaxed.sys.u32 %r1, [%d1];\nld.global.u32 %r2, [cuinstr_control_v1+8];\n\
+         setp.eq.u32 %p1, %r1, %r2;\n@%p1 exit;\nmov.u32 %r1, 0;",
+        1,
+    );
+    // `h` has the unit looked at by what the flag leaves.
+    let heavy = ".visible .func h()\n{\ncall f;\ncall f;\nret;\n}\n";
+    let block = ".weak .global .align 8 .b8 cuinstr_control_v1[1192];\n";
+    let unit_of = |times: u32| format!("{block}{work}{polls}{heavy}{}", calls_squared("w", times, "call work;"));
+    let caller = ".visible .func k()\n{\ncall f;\ncall w;\nret;\n}\n";
+    let [found] = &program(&[caller, &unit_of(8000)]).findings()[..] else { panic!("one finding") };
+    assert!(found.function == "k" && matches!(found.verdict, Verdict::TooMany { .. }), "{found:#?}");
+    assert_eq!(program(&[caller, &unit_of(100)]).findings(), []);
+}
+
+#[test]
+fn another_unit_may_hand_over_a_function_that_it_sees() {
+    // Another function of that type has its address taken here.
+    let caller = |linkage: &str| {
+        unit(&format!(
+            ".func g()\n{{\nret;\n}}\n.global .u64 taken = g;\n.extern .global .align 8 .u64 given;\n{linkage} .func f()\n{{\n.reg .b64 %d<2>;\n\
+             ld.global.u64 %d1, [given];\n$T: .callprototype _ ();\ncall %d1, (), $T;\nret;\n}}\n.visible .entry k()\n{{\ncall f;\nret;\n}}\n"
+        ))
+    };
+    let is_cycle = |report: &cuinstr::verify::Report| report.loops.iter().any(|found| found.recursion && !found.verdict.holds());
+    assert!(!is_cycle(&caller("")) && is_cycle(&caller(".visible")) && is_cycle(&caller(".weak")));
+}
+
 /// A function that waits by the clock if its word is not zero, and then ends as it is told.
 fn waits(name: &str, end: &str) -> String {
     format!(
@@ -120,6 +173,7 @@ fn units_that_are_linked_have_one_control_block() {
     assert!(has_two(&[("sm_90", ""), ("sm_90", ".weak")]) && has_two(&[("sm_90", ".visible"), ("sm_90", "")]));
     assert!(!has_two(&[("sm_90", ".extern"), ("sm_90", ".weak")]) && !has_two(&[("sm_90", ".weak"), ("sm_90", ".weak")]));
     assert!(!has_two(&[("sm_90", "")]));
+    assert!(has_two(&[("sm_90", ""), ("sm_90, texmode_unified", "")]) && has_two(&[("sm_90", ""), ("sm_90, debug", ".weak")]));
     // The driver takes one of these.
     assert!(!has_two(&[("sm_80", ""), ("sm_90", "")]));
 }

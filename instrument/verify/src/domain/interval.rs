@@ -34,6 +34,11 @@ impl Interval {
         Self { lo: value, hi: value, step: 0 }
     }
 
+    /// A number as an instruction's operand of that width. As a predicate each but 0 is true.
+    pub(crate) fn immediate(value: i128, width: u8) -> Self {
+        Self::constant(if width == 1 { i128::from(value != 0) } else { value }, width)
+    }
+
     /// All from `lo` to `hi`, by steps of one.
     pub(crate) fn between(lo: i128, hi: i128, width: u8) -> Self {
         Self::normal(lo, hi, 1, width)

@@ -433,7 +433,7 @@ impl Source for Earlier<'_, '_> {
                 }
                 self.body.in_front(register, self.statement, self.depth + 1)
             }
-            Operand::Number(value) if width != 0 => Value::of(Interval::constant(value, width)),
+            Operand::Number(value) if width != 0 => Value::of(Interval::immediate(value, width)),
             _ => Value::unknown_of(width),
         }
     }

@@ -3,7 +3,8 @@
 //!
 //! Let a loop be entered at its head only, and let at most n of its rounds come back. Let one statement write a
 //! register there: it adds c, in a block that no loop further inside holds. Then at the head the register is what it
-//! was where the loop was entered, and between 0 and n times c.
+//! was where the loop was entered, and between 0 and n times c. The same holds if it adds c to a copy of the register
+//! that the head makes in each round.
 
 use crate::domain::interval::Interval;
 use crate::domain::state::State;
@@ -45,15 +46,29 @@ impl CountedInside {
                 }
             }
         }
-        let steady = |(slot, writers): (u32, Vec<(u32, &Step<'_>)>)| {
-            let &[(block, step)] = &writers[..] else { return None };
+        let is_plain = |step: &Step<'_>| {
+            step.instruction.guard.is_none() && !step.is_wild && !step.is_again && step.statement != NO_STATEMENT && step.writes.len() == 1
+        };
+        // Whether that slot holds a copy of the other at this step.
+        let is_copy = |of: u32, slot: u32, (block, step): (u32, &Step<'_>)| match writers.get(&of).map(Vec::as_slice) {
+            Some(&[(copied, copy)]) => {
+                let is_before = copied == head && (block != head || copy.statement < step.statement);
+                let instruction = &copy.instruction;
+                is_before
+                    && is_plain(copy)
+                    && instruction.op.head == "mov"
+                    && matches!(instruction.rest[..], [Operand::Register(from)] if from == slot)
+            }
+            _ => false,
+        };
+        let steady = |(&slot, all): (&u32, &Vec<(u32, &Step<'_>)>)| {
+            let &[(block, step)] = &all[..] else { return None };
             let width = slice.slots.get(slot as usize)?.1;
             let instruction = &step.instruction;
             let (&[Operand::Register(of), Operand::Number(number)], sign) = (&instruction.rest[..], instruction.op.sums()?) else {
                 return None;
             };
-            let is_plain = instruction.guard.is_none() && !step.is_wild && !step.is_again && step.statement != NO_STATEMENT;
-            if of != slot || !is_plain || step.writes.len() != 1 || inside(block) || !(2..=64).contains(&width) {
+            if of != slot && !is_copy(of, slot, (block, step)) || !is_plain(step) || inside(block) || !(2..=64).contains(&width) {
                 return None;
             }
             let by = Interval::constant(number, width).signed(width).lo * i128::from(sign);
@@ -62,7 +77,7 @@ impl CountedInside {
             let far = Interval::strided(all.min(0), all.max(0), u64::try_from(by.unsigned_abs()).ok()?, width);
             (by != 0 && all.unsigned_abs() < 1 << (width - 1)).then_some((slot, far))
         };
-        let moved: Vec<(u32, Interval)> = writers.into_iter().filter_map(steady).collect();
+        let moved: Vec<(u32, Interval)> = writers.iter().filter_map(steady).collect();
         (!moved.is_empty()).then(|| Self { head, blocks: blocks.to_vec(), moved })
     }
 

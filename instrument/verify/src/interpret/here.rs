@@ -25,7 +25,7 @@ impl Source for Here<'_, '_, '_> {
                     self.state.get(slot).copied().unwrap_or_else(|| Value::unknown(own))
                 }
             }
-            Operand::Number(value) if width != 0 => Value::of(Interval::constant(value, width)),
+            Operand::Number(value) if width != 0 => Value::of(Interval::immediate(value, width)),
             _ => Value::unknown_of(width),
         }
     }

@@ -16,7 +16,7 @@ const DEEPEST: u32 = 4;
 impl Pass<'_, '_> {
     /// Takes a predicate to hold, or not to. False if it can't.
     pub(crate) fn refine(&self, state: &mut State, slot: u32, holds: bool, depth: u32) -> bool {
-        let Some(value) = state.get(slot).copied() else { return true };
+        let Some(value) = state.get(slot).copied().filter(|_| self.slice.slots[slot as usize].1 != 0) else { return true };
         let truth = Interval::constant(i128::from(holds), 1);
         let is_same = |_, held: &Value| held.name == value.name && value.name != NO_NAME && held.kind == value.kind;
         state.change(is_same, |_, held| {

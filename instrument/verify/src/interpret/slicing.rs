@@ -205,7 +205,9 @@ impl<'a> Slice<'a> {
         }
         let slot = self.slots.len() as u32;
         *self.slot_of.get_mut(register as usize)? = slot;
-        self.slots.push((register, body.registers.width(register)));
+        // A number that nothing writes may be another one wherever it is read.
+        let width = Some(body.registers.width(register)).filter(|width| *width == 1 || body.is_written(register)).unwrap_or(0);
+        self.slots.push((register, width));
         Some(slot)
     }
 

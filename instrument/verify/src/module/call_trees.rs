@@ -35,10 +35,30 @@ pub(crate) struct CallWeight {
 }
 
 impl CallWeight {
+    pub(crate) const NOTHING: Self = Self { returning: Weight::NOTHING, ending: Weight::NOTHING };
     pub(crate) const ONE: Self = Self { returning: Weight::ONE, ending: Weight::ONE };
+
+    pub(crate) fn is_too_much(self) -> bool {
+        self.ending.is_too_much()
+    }
 
     pub(crate) fn max(self, other: Self) -> Self {
         Self { returning: self.returning.max(other.returning), ending: self.ending.max(other.ending) }
+    }
+
+    /// Of both, one behind the other, where no block lies in both.
+    pub(crate) fn beside(self, other: Self) -> Self {
+        Self { returning: self.returning.beside(other.returning), ending: self.ending.beside(other.ending) }
+    }
+
+    /// Of both, one behind the other. Only one of them may not return.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Made::NONE.and(self, 1).and(other, 1).of_caller(Self::NOTHING)
+    }
+
+    /// Of so many of these calls. Only the last may not return.
+    pub(crate) fn times(self, times: u64) -> Self {
+        Made::NONE.and(self, times).of_caller(Self::NOTHING)
     }
 
     /// The same, but for what is too heavy: that is reported where it is, and not in all that call it.
@@ -167,28 +187,46 @@ impl<'r> Weighed<'r> {
     /// The weight of the function where it is entered with the flag set.
     pub(crate) fn weight(&self, weights: &[CallWeight], lives: &[Live], own: &Live) -> CallWeight {
         let is_live = |block: u32| own.blocks.as_ref().is_none_or(|blocks| blocks.contains(&block));
-        let mut loops = CallWeight::ONE;
-        for ((round, passes), may_return) in self.rounds.iter().zip(&self.passes).zip(&self.returning) {
-            let weight = passes.weight(self.rounds);
-            // What is too heavy is reported where it is.
-            if round.parent.is_none() && round.blocks.iter().any(|block| is_live(*block)) && !weight.is_too_much() {
-                loops.ending = loops.ending.beside(weight);
-                loops.returning = if *may_return { loops.returning.beside(weight) } else { loops.returning };
-            }
-        }
+        let loops = self.loops(|round| round.blocks.iter().any(|block| is_live(*block)));
         self.calls(weights, lives, |site| is_live(site.block)).of_caller(loops)
     }
 
     /// What lies behind a poll in the function, up to its return: all that it does, behind what lies behind a poll in one of its callees. A callee that
     /// leads back here counts for nothing. `polls` says whether it polls itself, outside loops.
-    pub(crate) fn rest(&self, weights: &[CallWeight], rests: &[Weight], lives: &[Live], polls: bool) -> Weight {
-        let rest = self.rest_of_callees(rests);
+    pub(crate) fn rest(&self, weights: &[CallWeight], rests: &[CallWeight], lives: &[Live], polls: bool) -> CallWeight {
+        let rest = self.rest_of_callees(rests, |_| true);
         let polls_in_loops = || self.rounds.iter().any(|round| matches!(round.proof, Proof::Polled | Proof::PolledWithin(_)));
-        if !polls && rest == Weight::NOTHING && !polls_in_loops() {
-            return Weight::NOTHING;
+        if !polls && rest == CallWeight::NOTHING && !polls_in_loops() {
+            return CallWeight::NOTHING;
         }
-        let own = self.roots().filter(|weight| !weight.is_too_much()).fold(Weight::ONE, Weight::beside);
-        own.beside(self.calls(weights, lives, |_| true).all().plus(rest))
+        self.calls(weights, lives, |_| true).and(rest, 1).of_caller(self.loops(|_| true))
+    }
+
+    /// What lies behind calls of these functions, up to the return or to the next call of one. `is_behind` says of a block, or of a statement in it,
+    /// whether it does. What the callees from the set do behind polls is not counted: their activations are others.
+    pub(crate) fn behind(
+        &self,
+        set: &BTreeSet<u32>,
+        (weights, rests, lives): (&[CallWeight], &[CallWeight], &[Live]),
+        is_behind: impl Fn(u32, Option<u32>) -> bool,
+    ) -> CallWeight {
+        let loops = self.loops(|round| round.blocks.iter().any(|block| is_behind(*block, None)));
+        let is_site_behind = |site: &Site| is_behind(site.block, Some(site.statement));
+        let rest = self.rest_of_callees(rests, |site| is_site_behind(site) && site.callees.iter().all(|callee| !set.contains(callee)));
+        self.calls(weights, lives, is_site_behind).and(rest, 1).of_caller(loops)
+    }
+
+    /// What these of the outermost loops weigh. What is too heavy is reported where it is.
+    fn loops(&self, counts: impl Fn(&LoopProof) -> bool) -> CallWeight {
+        let mut loops = CallWeight::ONE;
+        for ((round, passes), may_return) in self.rounds.iter().zip(&self.passes).zip(&self.returning) {
+            let weight = passes.weight(self.rounds);
+            if round.parent.is_none() && counts(round) && !weight.is_too_much() {
+                loops.ending = loops.ending.beside(weight);
+                loops.returning = if *may_return { loops.returning.beside(weight) } else { loops.returning };
+            }
+        }
+        loops
     }
 
     /// The weights of the outermost loops.
@@ -197,20 +235,22 @@ impl<'r> Weighed<'r> {
         loops.map(|(_, passes)| passes.weight(self.rounds))
     }
 
-    fn rest_of_callees(&self, rests: &[Weight]) -> Weight {
-        self.sites.iter().map(|site| Self::rest_of_callee(site, rests)).fold(Weight::NOTHING, Weight::max)
+    /// What the callee does behind a poll that does most there.
+    fn rest_of_callees(&self, rests: &[CallWeight], counts: impl Fn(&Site) -> bool) -> CallWeight {
+        let sites = self.sites.iter().filter(|site| counts(site));
+        sites.map(|site| Self::rest_of_callee(site, rests)).fold(CallWeight::NOTHING, CallWeight::max)
     }
 
-    fn rest_of_callee(site: &Site, rests: &[Weight]) -> Weight {
-        site.callees.iter().map(|callee| rests[*callee as usize]).fold(Weight::NOTHING, Weight::max)
+    fn rest_of_callee(site: &Site, rests: &[CallWeight]) -> CallWeight {
+        site.callees.iter().map(|callee| rests[*callee as usize]).fold(CallWeight::NOTHING, CallWeight::max)
     }
 
     /// What is too heavy in the function, wherever a thread is in it when the flag is set. Behind a poll of a callee comes its rest.
-    pub(crate) fn too_much(&self, weights: &[CallWeight], rests: &[Weight], lives: &[Live]) -> TooMuch {
+    pub(crate) fn too_much(&self, weights: &[CallWeight], rests: &[CallWeight], lives: &[Live]) -> TooMuch {
         let mut made: Vec<(Made, Weight)> = vec![(Made::NONE, Weight::NOTHING); self.rounds.len()];
         for site in &self.sites {
             let weight = Self::callee(site, weights, lives);
-            let rest = Self::rest_of_callee(site, rests);
+            let rest = Self::rest_of_callee(site, rests).ending;
             let mut around = site.around;
             while let Some(number) = around {
                 let times = self.passes[number].of_block(self.rounds, site.around.unwrap_or(number), site.block);
@@ -228,7 +268,7 @@ impl<'r> Weighed<'r> {
             weight.ticks = ticks;
         }
         let waits = Weight { rounds: 0, ticks: self.roots().fold(0, |ticks, weight| ticks.saturating_add(weight.ticks)) };
-        let calls = self.calls(weights, lives, |_| true).all().plus(self.rest_of_callees(rests)).beside(waits);
+        let calls = self.calls(weights, lives, |_| true).all().plus(self.rest_of_callees(rests, |_| true).ending).beside(waits);
         let is_new = calls.is_too_much() && !loops.iter().any(|weight| weight.is_too_much());
         let heaviest = self.sites.iter().max_by_key(|site| Self::callee(site, weights, lives).ending.rounds);
         TooMuch { loops, calls: heaviest.filter(|_| is_new).map(|site| (calls, site.statement)) }

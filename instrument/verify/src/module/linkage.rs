@@ -13,10 +13,47 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub struct Program {
     /// Functions by name. One that other units do not see has its unit's number behind a zero byte.
-    functions: BTreeMap<String, (CallWeight, BTreeMap<String, u64>)>,
+    functions: BTreeMap<String, Function>,
     units: usize,
     /// For each target how many units are linked, and whether one has a control block that others do not see.
     controls: BTreeMap<Option<String>, (usize, bool)>,
+}
+
+/// What a unit says of a function.
+#[derive(Debug)]
+struct Function {
+    /// See [`Linkage`](crate::report::Linkage).
+    weight: CallWeight,
+    whole: CallWeight,
+    polls: bool,
+    calls: BTreeMap<String, u64>,
+}
+
+impl Default for Function {
+    fn default() -> Self {
+        Self { weight: CallWeight::ONE, whole: CallWeight::ONE, polls: false, calls: BTreeMap::new() }
+    }
+}
+
+/// What a function weighs with all units.
+#[derive(Debug, Clone, Copy)]
+struct Weighed {
+    weight: CallWeight,
+    /// Behind a poll in it, or in what it calls.
+    rest: CallWeight,
+}
+
+impl Function {
+    /// Its weight with what it calls in other units, of which `of` says what they weigh.
+    fn with_calls(&self, of: impl Fn(&str) -> Option<Weighed>) -> Weighed {
+        let known = || self.calls.iter().filter_map(|(callee, times)| Some((of(callee)?, *times)));
+        let made = known().fold(Made::NONE, |made, (callee, times)| made.and(callee.weight, times));
+        // One function may be called within the unit and by others, so both count.
+        let with = |own: CallWeight| made.and(own, 1).of_caller(CallWeight::NOTHING);
+        let rest = known().map(|(callee, _)| callee.rest).fold(CallWeight::NOTHING, CallWeight::max);
+        let polls = self.polls || rest != CallWeight::NOTHING;
+        Weighed { weight: with(self.weight), rest: if polls { with(self.whole).and(rest) } else { CallWeight::NOTHING } }
+    }
 }
 
 impl Program {
@@ -25,10 +62,12 @@ impl Program {
         self.units += 1;
         for linkage in &report.links {
             let name = if linkage.is_shared { linkage.function.clone() } else { format!("{}\0{}", linkage.function, self.units) };
-            let (weight, calls) = self.functions.entry(name).or_insert_with(|| (CallWeight::ONE, BTreeMap::new()));
-            *weight = weight.max(linkage.weight);
+            let known = self.functions.entry(name).or_default();
+            known.weight = known.weight.max(linkage.weight);
+            known.whole = known.whole.max(linkage.whole);
+            known.polls |= linkage.polls;
             for (callee, times) in &linkage.calls {
-                let known = calls.entry(callee.clone()).or_insert(0);
+                let known = known.calls.entry(callee.clone()).or_insert(0);
                 *known = times.max(known).to_owned();
             }
         }
@@ -36,7 +75,10 @@ impl Program {
 
     /// Notes that the device linker links a unit with others of its target: relocatable code.
     pub fn link(&mut self, report: &Report) {
-        let (units, has_own) = self.controls.entry(report.target.clone()).or_default();
+        // Options stand behind the architecture. The linker takes units of one architecture together.
+        let is_between = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+        let architecture = report.target.as_deref().and_then(|target| target.split(is_between).find(|word| word.starts_with("sm_")));
+        let (units, has_own) = self.controls.entry(architecture.map(str::to_owned)).or_default();
         *units += 1;
         *has_own |= report.has_own_control;
     }
@@ -58,11 +100,11 @@ impl Program {
     pub fn findings(&self) -> Vec<Loop> {
         let mut found = Vec::new();
         // What a function weighs with all that it calls; none while it is being asked.
-        let mut weights: BTreeMap<&str, Option<CallWeight>> = BTreeMap::new();
-        for root in self.functions.iter().filter(|(_, (_, calls))| !calls.is_empty()).map(|(name, _)| name.as_str()) {
+        let mut weights: BTreeMap<&str, Option<Weighed>> = BTreeMap::new();
+        for root in self.functions.iter().filter(|(_, function)| !function.calls.is_empty()).map(|(name, _)| name.as_str()) {
             let mut work = vec![(root, false)];
             while let Some((name, is_done)) = work.pop() {
-                let Some((own, calls)) = self.functions.get(name) else { continue };
+                let Some(function) = self.functions.get(name) else { continue };
                 if !is_done {
                     match weights.get(name) {
                         Some(Some(_)) => continue,
@@ -78,19 +120,22 @@ impl Program {
                     }
                     weights.insert(name, None);
                     work.push((name, true));
-                    work.extend(calls.keys().map(|callee| (callee.as_str(), false)));
+                    work.extend(function.calls.keys().map(|callee| (callee.as_str(), false)));
                     continue;
                 }
-                // What no unit defines is the system's, or is a finding of its own.
-                let defined = calls.iter().filter(|(callee, _)| self.functions.contains_key(*callee));
-                let made = defined.fold(Made::NONE, |made, (callee, times)| {
-                    made.and(weights.get(callee.as_str()).copied().flatten().unwrap_or(CallWeight::ONE), *times)
+                let weighed = function.with_calls(|callee| {
+                    // What no unit defines is the system's, or is a finding of its own.
+                    let known = self.functions.contains_key(callee);
+                    known.then(|| {
+                        weights.get(callee).copied().flatten().unwrap_or(Weighed { weight: CallWeight::ONE, rest: CallWeight::NOTHING })
+                    })
                 });
-                let weight = made.of_caller(*own);
-                if weight.ending.is_too_much() && !own.ending.is_too_much() {
-                    found.push(finding(name, Verdict::too_many(weight.ending), false));
+                let heaviest = weighed.weight.max(weighed.rest).ending;
+                if heaviest.is_too_much() && !function.weight.is_too_much() {
+                    found.push(finding(name, Verdict::too_many(heaviest), false));
                 }
-                weights.insert(name, Some(weight.unless_too_much()));
+                let rest = if weighed.rest.is_too_much() { CallWeight::NOTHING } else { weighed.rest };
+                weights.insert(name, Some(Weighed { weight: weighed.weight.unless_too_much(), rest }));
             }
         }
         found.sort_by(|one, other| one.function.cmp(&other.function));

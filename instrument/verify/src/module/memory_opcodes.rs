@@ -6,7 +6,7 @@ use cuinstr_ptx::{Access, access_of};
 /// Whether an instruction may write memory that it names an address of. One that is not known may.
 pub(super) fn stores(opcode: &str) -> bool {
     match opcode.split('.').next().unwrap_or("") {
-        "st" | "red" | "atom" | "cp" | "multimem" | "discard" | "tensormap" => true,
+        "st" | "red" | "atom" | "cp" | "multimem" | "discard" | "tensormap" | "sust" | "sured" => true,
         "wmma" => opcode.starts_with("wmma.store"),
         _ => access_of(opcode) == Access::Any,
     }

@@ -4,6 +4,7 @@ pub(crate) mod call_graph;
 pub(crate) mod call_trees;
 pub(crate) mod describe;
 pub(crate) mod functions;
+pub(crate) mod held_offsets;
 pub(crate) mod kept_addresses;
 pub(crate) mod linkage;
 pub(crate) mod marked;
@@ -14,6 +15,7 @@ pub mod report;
 pub(crate) mod shares;
 pub(crate) mod source_location;
 pub(crate) mod stores;
+pub(crate) mod unwinding;
 pub(crate) mod weights;
 
 #[cfg(test)]

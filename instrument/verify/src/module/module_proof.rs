@@ -10,7 +10,7 @@ use crate::module::recursion;
 use crate::module::report::{Assumption as Granted, Bound, Code, Fault, Report, Verdict};
 use crate::module::shares::{self, Run};
 use crate::module::source_location::Lines;
-use crate::module::stores;
+use crate::module::stores::{self, Surroundings};
 use crate::module::weights::weigh;
 use crate::program::cfg::Components;
 use crate::program::control_block::{CONTROL, CONTROL_ALIGN, CONTROL_BYTES, FLAG, FLAG_LINE};
@@ -36,12 +36,18 @@ pub(crate) fn report(text: &str, module: &Module<'_>, run: &Run<'_>) -> Report {
         assumptions.extend(taken);
     }
     let answers = Answers::new(&functions);
-    let recursions = recursion::find(&functions, &answers, &mut Components::default());
-    let (too_much, linkages) = weigh((&functions, &answers), &all, &recursions);
+    let mut recursions = recursion::find(&functions, &answers, &mut Components::default());
+    let (heavy, linkages) = weigh((&functions, &answers), &all, &recursions);
+    for (function, weight) in heavy.cycles {
+        let recursion = recursions.iter_mut().find(|recursion| recursion.set.binary_search(&function).is_ok());
+        if let Some(recursion) = recursion.filter(|recursion| matches!(recursion.verdict, Verdict::Polled { .. })) {
+            recursion.verdict = Verdict::too_many(weight);
+        }
+    }
     let marks = Marks::read(text, module);
     let describer = Describer::new(&functions, &marks, &lines);
     let mut loops = Vec::new();
-    for (index, (all, too_much)) in all.iter().zip(&too_much).enumerate() {
+    for (index, (all, too_much)) in all.iter().zip(&heavy.functions).enumerate() {
         loops.extend(describer.loops(index, all, too_much, |proof, weight| verdict(&functions, index, proof, weight)));
     }
     loops.extend(recursions.iter().filter_map(|recursion| describer.recursion(recursion)));
@@ -128,7 +134,14 @@ fn prove(
     let mut code = mentions_control(functions.text, function).then(read);
     if let Some(code) = &code {
         let is_debug = functions.module.targets.contains(&"debug");
-        let (forbidden, taken) = stores::forbidden(&functions.body(index, code), functions.passes_by_cache, is_debug);
+        let bytes = |name: &str| functions.module.variables.iter().find(|variable| variable.name == name)?.bytes;
+        let surroundings = Surroundings {
+            passes_by_cache: functions.passes_by_cache,
+            is_debug,
+            control_bytes: bytes(CONTROL).unwrap_or(CONTROL_BYTES),
+            flag_bytes: bytes(FLAG).unwrap_or(FLAG_LINE),
+        };
+        let (forbidden, taken) = stores::forbidden(&functions.body(index, code), surroundings);
         granted.extend(taken.map(|at| {
             Granted {
                 function: function.name.to_owned(),

@@ -292,7 +292,12 @@ pub(crate) struct Linkage {
     pub(crate) function: String,
     /// Whether other units see it.
     pub(crate) is_shared: bool,
+    /// What a call weighs where the flag is set.
     pub(crate) weight: CallWeight,
+    /// What all that it does weighs, with what lies behind polls of its callees.
+    pub(crate) whole: CallWeight,
+    /// Whether something is counted by `whole` alone, behind a poll.
+    pub(crate) polls: bool,
     /// Functions of other units that it calls, itself or through others of its unit, and how often at most.
     pub(crate) calls: BTreeMap<String, u64>,
 }

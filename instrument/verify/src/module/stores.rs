@@ -12,6 +12,7 @@
 use crate::domain::name::LAUNCH;
 use crate::domain::value::bits;
 use crate::interpret::body::Body;
+use crate::module::held_offsets::{FAR, Held, Offsets};
 use crate::module::kept_addresses::{is_of_stack, is_there};
 use crate::module::memory_opcodes::{fills_first_cache, leaves_in_first_cache, stores};
 use crate::program::control_block::{CONTROL, FLAG, FLAG_AT, OWN_RECORD_AT, START_AT};
@@ -29,12 +30,6 @@ const EVERY: u32 = u32::MAX;
 /// How often the interval of a definition may change before it is given up.
 const MOST_CHANGES: u32 = 8;
 
-/// Half of all addresses.
-const HALF: i128 = 1 << 63;
-
-/// Beyond any offset.
-const FAR: i128 = 1 << 66;
-
 /// Bytes of the flag, of its line, and of a pointer.
 const WORD: i128 = 4;
 
@@ -44,10 +39,30 @@ const POINTER: i128 = 8;
 
 const GIVEN: &str = "the address of the control block or of the flag is given to a function";
 
+/// What a module says of all its functions' stores.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings {
+    /// Whether a poll may rely on a flag that is not in the first cache.
+    pub(crate) passes_by_cache: bool,
+    /// Whether it is a debug build.
+    pub(crate) is_debug: bool,
+    /// Bytes of the control block, and of the flag.
+    pub(crate) control_bytes: u64,
+    pub(crate) flag_bytes: u64,
+}
+
+impl Surroundings {
+    /// Whether so many bytes from there on may lie beside the control block: the flag may be there.
+    fn is_left(self, at: Offsets, bytes: i128) -> bool {
+        at.least < 0 || at.most + bytes > self.control_bytes.into()
+    }
+}
+
 /// Statements of a function that store where only the host may, or keep the flag where polls that pass by the first cache would find it, and what
-/// they do. Where the module `is_debug`, also the first that is taken to keep such an address on the stack.
-pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool, is_debug: bool) -> (Vec<(u32, &'static str)>, Option<u32>) {
-    let mut addresses = Addresses::new(body, is_debug);
+/// they do. In a debug build also the first that is taken to keep such an address on the stack.
+pub(crate) fn forbidden(body: &Body<'_>, module: Surroundings) -> (Vec<(u32, &'static str)>, Option<u32>) {
+    let passes_by_cache = module.passes_by_cache;
+    let mut addresses = Addresses::new(body, module);
     addresses.find_kept();
     let mut found = Vec::new();
     for (at, statement) in (0..).zip(&body.function.statements) {
@@ -68,61 +83,6 @@ pub(crate) fn forbidden(body: &Body<'_>, passes_by_cache: bool, is_debug: bool) 
     (found, addresses.taken)
 }
 
-/// Offsets from where something begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Offsets {
-    least: i128,
-    most: i128,
-}
-
-impl Offsets {
-    const ZERO: Self = Self { least: 0, most: 0 };
-    const ANY: Self = Self { least: -FAR, most: FAR };
-
-    /// Sums are taken modulo 2^64: beyond half of that an offset may be any.
-    fn plus(self, least: i128, most: i128) -> Self {
-        let sum = Self { least: self.least + least, most: self.most + most };
-        if -HALF <= sum.least && sum.most < HALF { sum } else { Self::ANY }
-    }
-
-    fn join(self, other: Self) -> Self {
-        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
-    }
-
-    /// Those that are multiples of a power of two: an access elsewhere ends the kernel.
-    fn aligned(self, to: i128) -> Self {
-        Self { least: (self.least + to - 1).div_euclid(to) * to, most: self.most.div_euclid(to) * to }
-    }
-
-    /// Whether so many bytes from there on may lie on bytes from `from` up to `end`.
-    fn meets(self, bytes: i128, from: i128, end: i128) -> bool {
-        self.least < end && self.most + bytes > from
-    }
-}
-
-/// The addresses that a register may hold, of those that matter.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Held {
-    control: Option<Offsets>,
-    flag: Option<Offsets>,
-}
-
-impl Held {
-    const ANY: Self = Self { control: Some(Offsets::ANY), flag: Some(Offsets::ANY) };
-
-    fn each(self, change: impl Fn(Offsets) -> Offsets) -> Self {
-        Self { control: self.control.map(&change), flag: self.flag.map(&change) }
-    }
-
-    fn join(self, other: Self) -> Self {
-        let join = |one: Option<Offsets>, two: Option<Offsets>| match (one, two) {
-            (Some(one), Some(two)) => Some(one.join(two)),
-            (one, two) => one.or(two),
-        };
-        Self { control: join(self.control, other.control), flag: join(self.flag, other.flag) }
-    }
-}
-
 /// A register and a statement that writes it.
 type Definition = (u32, Register);
 
@@ -136,15 +96,15 @@ struct Addresses<'b, 'a> {
     held: BTreeMap<Definition, Held>,
     /// Registers whose definitions it takes too long to look for.
     is_far: BTreeSet<Register>,
-    is_debug: bool,
+    module: Surroundings,
     /// The first store that is taken to be to the stack.
     taken: Option<u32>,
 }
 
 impl<'b, 'a> Addresses<'b, 'a> {
-    fn new(body: &'b Body<'a>, is_debug: bool) -> Self {
+    fn new(body: &'b Body<'a>, module: Surroundings) -> Self {
         let (may_hold, held, is_far) = <(BTreeMap<_, _>, BTreeMap<_, _>, BTreeSet<_>)>::default();
-        Self { body, kept: Vec::new(), may_hold, held, is_far, is_debug, taken: None }
+        Self { body, kept: Vec::new(), may_hold, held, is_far, module, taken: None }
     }
 
     /// What a store does that it must not.
@@ -167,8 +127,13 @@ impl<'b, 'a> Addresses<'b, 'a> {
     fn caches(&mut self, at: u32) -> Option<&'static str> {
         let access = self.body.plain(at);
         let all: Vec<Operand<'_>> = access.first_address.iter().chain(&access.rest).copied().collect();
-        // The flag may be any word of its line.
-        let is_cached = |held: Held| held.flag.is_some_and(|flag| flag.meets(bytes(&access).unwrap_or(FAR), WORD - FLAG_BYTES, FLAG_BYTES));
+        let bytes = bytes(&access).or_else(|| loaded_bytes(&access)).unwrap_or(FAR);
+        // The flag may be any word of its line, which may lie beside the control block.
+        let module = self.module;
+        let is_cached = |held: Held| {
+            held.flag.is_some_and(|flag| flag.meets(bytes, WORD - FLAG_BYTES, FLAG_BYTES))
+                || held.control.is_some_and(|at| module.is_left(at, bytes))
+        };
         let is_cached = all.into_iter().any(|address| is_cached(self.pointed(address, at))) || is_cached(self.unread(at));
         is_cached.then_some("the flag is kept in the first cache")
     }
@@ -178,13 +143,15 @@ impl<'b, 'a> Addresses<'b, 'a> {
         // The flag's address is a multiple of its own size only.
         let aligned = |held: Option<Offsets>, unit| held.map(|offsets: Offsets| offsets.aligned(unit));
         let held = Held { control: aligned(held.control, unit), flag: aligned(held.flag, unit.min(WORD)) };
-        let is_record = |at: Offsets| at.least >= OWN_RECORD_AT.into();
+        let is_record = |at: Offsets| at.least >= OWN_RECORD_AT.into() && bytes.is_some_and(|bytes| !self.module.is_left(at, bytes));
         let is_start =
             |at: Offsets| at.least >= START_AT.into() && bytes.is_some_and(|bytes| at.most + bytes <= i128::from(START_AT) + POINTER);
-        if held.control.is_some_and(|at| !is_record(at) && !is_start(at) && at.meets(bytes.unwrap_or(FAR), 0, OWN_RECORD_AT.into())) {
-            return Some("the control block is written");
+        if held.control.is_some_and(|at| !is_record(at) && !is_start(at)) {
+            return Some("the control block is written, or what lies beside it");
         }
-        let flag = held.flag.filter(|at| at.meets(bytes.unwrap_or(FAR), 0, WORD))?;
+        // Its other bytes are of no use to anyone.
+        let is_beside = |at: &Offsets| at.least >= WORD && bytes.is_some_and(|bytes| at.most + bytes <= self.module.flag_bytes.into());
+        let flag = held.flag.filter(|at| !is_beside(at))?;
         let value = if store.op.head == "atom" { store.rest.get(1) } else { store.rest.first() };
         let is_exchange = store.op.head == "atom" && store.op.suffix.split('.').any(|part| part == "exch");
         let is_launch = matches!(value, Some(Operand::Register(register)) if self.body.value_at(*register, statement).name == LAUNCH);
@@ -231,7 +198,7 @@ impl<'b, 'a> Addresses<'b, 'a> {
         if is_own || !self.hands_on(at) {
             return None;
         }
-        let is_taken = self.is_debug && is_of_stack(self.body, at);
+        let is_taken = self.module.is_debug && is_of_stack(self.body, at);
         self.taken = self.taken.or(is_taken.then_some(at));
         (!is_taken).then_some("the address of the control block or of the flag is kept in memory")
     }
@@ -430,8 +397,11 @@ impl<'b, 'a> Addresses<'b, 'a> {
             }
             ("mad", [one, two, base]) if instruction.op.suffix.starts_with("wide.u") => {
                 let is_made_of_it = [one, two].into_iter().any(|factor| of(self, factor) != Held::default());
+                if is_made_of_it {
+                    return Held::ANY;
+                }
                 let most = self.most(one, writer) * self.most(two, writer);
-                of(self, base).each(|offsets| if is_made_of_it { Offsets::ANY } else { offsets.plus(0, most) })
+                of(self, base).each(|offsets| offsets.plus(0, most))
             }
             ("ld" | "ldu", [address]) => {
                 let at = match *address {
@@ -485,8 +455,8 @@ impl<'b, 'a> Addresses<'b, 'a> {
     /// The most that a factor of 32 bits is.
     fn most(&self, factor: &Operand<'_>, at: u32) -> i128 {
         match factor {
-            Operand::Register(register) if self.body.registers.width(*register) <= 32 => {
-                self.body.value_at(*register, at).range.unsigned(self.body.registers.width(*register).clamp(1, 32)).hi
+            Operand::Register(register) if (1..=32).contains(&self.body.registers.width(*register)) => {
+                self.body.value_at(*register, at).range.unsigned(self.body.registers.width(*register)).hi
             }
             Operand::Number(number) if (0..i128::from(u32::MAX)).contains(number) => *number,
             _ => i128::from(u32::MAX),
@@ -559,7 +529,9 @@ fn named(name: &str, offset: i64) -> Held {
 /// What a load puts into its n-th register: the flag's pointer, or a part of it.
 fn loaded(instruction: &Instruction<'_>, from: Held, nth: i128) -> Held {
     let Some(control) = from.control else { return Held::default() };
-    let (pointer, bytes) = (i128::from(FLAG_AT), instruction.op.of.map_or(POINTER, |(width, _)| i128::from(width / 8)));
+    // Where the opcode does not say how wide a lane is, any may hold it.
+    let Some((width, _)) = instruction.op.of else { return Held { control: None, flag: Some(Offsets::ANY) } };
+    let (pointer, bytes) = (i128::from(FLAG_AT), i128::from(width / 8));
     let at = control.plus(nth * bytes, nth * bytes);
     let flag = match at.meets(bytes, pointer, pointer + POINTER) {
         true if at.least == pointer && at.most == pointer && bytes == POINTER => Some(Offsets::ZERO),
@@ -571,7 +543,15 @@ fn loaded(instruction: &Instruction<'_>, from: Held, nth: i128) -> Held {
 
 /// How many bytes an instruction writes; none if its opcode does not say so.
 fn bytes(instruction: &Instruction<'_>) -> Option<i128> {
+    lanes_of(instruction).filter(|_| matches!(instruction.op.head, "st" | "red" | "atom"))
+}
+
+/// How many bytes a load reads; none if its opcode does not say so.
+fn loaded_bytes(instruction: &Instruction<'_>) -> Option<i128> {
+    lanes_of(instruction).filter(|_| matches!(instruction.op.head, "ld" | "ldu"))
+}
+
+fn lanes_of(instruction: &Instruction<'_>) -> Option<i128> {
     let lanes = instruction.opcode.split('.').find_map(|part| part.strip_prefix('v')?.parse::<i128>().ok()).unwrap_or(1);
-    let (width, _) = instruction.op.of.filter(|_| matches!(instruction.op.head, "st" | "red" | "atom"))?;
-    Some(lanes * i128::from(width / 8))
+    instruction.op.of.map(|(width, _)| lanes * i128::from(width / 8))
 }

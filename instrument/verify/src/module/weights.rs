@@ -5,17 +5,35 @@ use crate::module::call_trees::{CallWeight, Live, TooMuch, Weighed};
 use crate::module::functions::{Answers, Functions};
 use crate::module::recursion::Recursion;
 use crate::module::report::Linkage;
+use crate::module::unwinding::{Cycles, unwinding};
 use crate::rank::loops::LoopProof;
 use crate::rank::weight::Weight;
 use std::collections::BTreeMap;
 
-/// What is too heavy in each function, and what reports say of each. Where something is too heavy, a second look counts
-/// only what a thread can still do once the flag is set.
+/// What each function weighs.
+#[derive(Debug, Default)]
+struct Known {
+    weights: Vec<CallWeight>,
+    /// Behind a poll, up to the return.
+    rests: Vec<CallWeight>,
+    /// All of it, with what lies behind polls of its callees.
+    wholes: Vec<CallWeight>,
+}
+
+/// What is too heavy in the functions of a module.
+pub(crate) struct Heavy {
+    pub(crate) functions: Vec<TooMuch>,
+    /// What cycles of calls do without a poll, each with one of its functions.
+    pub(crate) cycles: Vec<(u32, Weight)>,
+}
+
+/// What is too heavy, and what reports say of each function. Where something is too heavy, or functions call each other, a second look counts only what a
+/// thread can still do once the flag is set.
 pub(crate) fn weigh(
     (functions, answers): (&Functions<'_>, &Answers<'_, '_>),
     all: &[Vec<LoopProof>],
     recursions: &[Recursion],
-) -> (Vec<TooMuch>, Vec<Linkage>) {
+) -> (Heavy, Vec<Linkage>) {
     let calls = &functions.calls;
     let weighed = |index: usize| {
         let rounds = &all[index];
@@ -25,21 +43,20 @@ pub(crate) fn weigh(
         Weighed::new(rounds, returning, &calls[index], |statement| functions.block_of(index, statement))
     };
     let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
-    let mut lives = vec![Live::ANYTHING; calls.len()];
-    for &index in recursions.iter().flat_map(|recursion| &recursion.set) {
-        lives[index as usize] = live(answers, index as usize);
-    }
     let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
-    let (mut all_weights, mut found) = weights(functions, &weighed, &lives, false);
-    if found.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
-        let lives: Vec<Live> = (0..calls.len()).map(|index| live(answers, index)).collect();
-        (all_weights, found) = weights(functions, &weighed, &lives, true);
+    let (mut known, mut found) = (Known::default(), Heavy { functions: Vec::new(), cycles: Vec::new() });
+    if recursions.is_empty() {
+        (known, found) = weights(functions, &weighed, &vec![Live::ANYTHING; calls.len()], false);
     }
-    (found, links(functions, &weighed, &all_weights))
+    if !recursions.is_empty() || found.functions.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
+        let lives: Vec<Live> = (0..calls.len()).map(|index| live(answers, index)).collect();
+        (known, found) = weights(functions, &weighed, &lives, true);
+    }
+    (found, links(functions, &weighed, &known))
 }
 
 /// What reports say of each function.
-fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], weights: &[CallWeight]) -> Vec<Linkage> {
+fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], known: &Known) -> Vec<Linkage> {
     let calls = &functions.calls;
     let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); calls.len()];
     let add = |outside: &mut BTreeMap<String, u64>, callee: &str, times: u64| {
@@ -65,7 +82,9 @@ fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], weights: &[CallWeig
     let link = |name: &str, is_shared: bool, index: usize| Linkage {
         function: name.to_owned(),
         is_shared,
-        weight: weights[index],
+        weight: known.weights[index],
+        whole: known.wholes[index],
+        polls: known.rests[index] != CallWeight::NOTHING,
         calls: outside[index].clone(),
     };
     let all = &functions.module.functions;
@@ -79,7 +98,7 @@ fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], weights: &[CallWeig
 }
 
 /// The weight of each function, and what is too heavy in it, where so much of each function is reached: all, or `by_flag` what the flag leaves.
-fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live], by_flag: bool) -> (Vec<CallWeight>, Vec<TooMuch>) {
+fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live], by_flag: bool) -> (Known, Heavy) {
     let calls = &functions.calls;
     // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
     let live = |index: usize, statement: u32| {
@@ -96,16 +115,38 @@ fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live], b
         weights[index] = weighed[index].weight(&weights, lives, &lives[index]).unless_too_much();
     }
     // Where nothing is left out, what comes behind a poll is among what comes behind the entry.
-    let mut rests = vec![Weight::NOTHING; calls.len()];
-    for index in callees_first(calls).into_iter().filter(|_| by_flag) {
+    let mut cycles = Vec::new();
+    let rests = if by_flag { rests(functions, weighed, (&weights, lives), &mut cycles) } else { vec![CallWeight::NOTHING; calls.len()] };
+    let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, &rests, lives)).collect();
+    let wholes = weighed.iter().map(|weighed| weighed.rest(&weights, &rests, lives, true).unless_too_much()).collect();
+    (Known { weights, rests, wholes }, Heavy { functions: too_much, cycles })
+}
+
+/// What each function does behind a poll, up to its return; `heavy` gets cycles of calls for which that is too much.
+fn rests(
+    functions: &Functions<'_>,
+    weighed: &[Weighed<'_>],
+    (weights, lives): (&[CallWeight], &[Live]),
+    heavy: &mut Vec<(u32, Weight)>,
+) -> Vec<CallWeight> {
+    let calls = &functions.calls;
+    let mut cycles = Cycles::find(calls);
+    let mut rests = vec![CallWeight::NOTHING; calls.len()];
+    let unless = |rest: CallWeight| if rest.is_too_much() { CallWeight::NOTHING } else { rest };
+    for index in callees_first(calls) {
         let place = functions.graphs[index].reverse_postorder();
         let blocks = place.iter().filter(|place| **place != u32::MAX).count();
         let polls = !lives[index].returns || lives[index].blocks.as_ref().is_none_or(|reached| reached.len() < blocks);
-        let rest = weighed[index].rest(&weights, &rests, lives, polls);
-        rests[index] = if rest.is_too_much() { Weight::NOTHING } else { rest };
+        rests[index] = unless(weighed[index].rest(weights, &rests, lives, polls));
+        if let Some(set) = cycles.ends_with(index) {
+            // The way back begins behind a poll in one of them.
+            let begun = set.iter().map(|function| rests[*function as usize]).fold(CallWeight::NOTHING, CallWeight::max);
+            let rest = unwinding(functions, weighed, set, (weights, &rests, lives)).and(begun);
+            heavy.extend(set.first().filter(|_| rest.is_too_much()).map(|first| (*first, rest.ending)));
+            set.iter().for_each(|function| rests[*function as usize] = unless(rest));
+        }
     }
-    let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, &rests, lives)).collect();
-    (weights, too_much)
+    rests
 }
 
 /// What a function may do once the flag is set.

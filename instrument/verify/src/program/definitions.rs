@@ -47,33 +47,49 @@ impl<'a> Definitions<'a> {
         for (number, block) in graph.blocks.iter().enumerate() {
             block_of[block.first as usize..block.end as usize].fill(number as u32);
         }
-        let all = 0..function.statements.len() as u32;
-        let mut made = Self { code, function, graph, registers, writers, first_writer, block_of, opposites: BTreeSet::new() };
-        let mut opposites = BTreeSet::new();
-        for at in all.clone().filter(|at| may_leave_opposite(code, *at)) {
-            made.registers.each_written(at, |register| _ = opposites.insert(register));
+        let made = Self { code, function, graph, registers, writers, first_writer, block_of, opposites: BTreeSet::new() };
+        let opposites = made.opposites();
+        Self { opposites, ..made }
+    }
+
+    /// Registers that may hold an opposite which ptxas takes for another number: those that such a statement writes, and what is made of them.
+    fn opposites(&self) -> BTreeSet<Register> {
+        let all = 0..self.function.statements.len() as u32;
+        let mut found = BTreeSet::new();
+        for at in all.clone().filter(|at| may_leave_opposite(self.code, *at)) {
+            self.registers.each_written(at, |register| _ = found.insert(register));
         }
-        // What is moved on stays what it is.
-        let moves: Vec<u32> = all.filter(|at| !opposites.is_empty() && matches!(head_of(code.opcode(*at)), "mov" | "selp")).collect();
+        if found.is_empty() {
+            return found;
+        }
+        let hands_on: Vec<u32> = all.filter(|at| hands_on_opposite(&self.registers.decode(*at))).collect();
         loop {
-            let before = opposites.len();
-            for &at in &moves {
-                if made.reads(at, &opposites) {
-                    made.registers.each_written(at, |register| _ = opposites.insert(register));
+            let before = found.len();
+            for &at in &hands_on {
+                if self.reads(at, &found) {
+                    self.registers.each_written(at, |register| _ = found.insert(register));
                 }
             }
-            if opposites.len() == before {
-                break;
+            if found.len() == before {
+                return found;
             }
         }
-        made.opposites = opposites;
-        made
+    }
+
+    /// Whether some statement writes a register, or the caller does.
+    pub(crate) fn is_written(&self, register: Register) -> bool {
+        // Registers among results and parameters are numbered first.
+        let given = || self.function.results.iter().chain(&self.function.parameters).filter(|given| given.space == ".reg").count();
+        !self.writers(register).is_empty() || (register as usize) < given()
     }
 
     /// Whether a statement reads one of these registers.
     fn reads(&self, statement: u32, any: &BTreeSet<Register>) -> bool {
         let plain = self.registers.decode(statement);
-        plain.rest.iter().any(|operand| matches!(operand, Value::Register(register) if any.contains(register)))
+        let is_one = |operand: &Value| matches!(operand, Value::Register(register) if any.contains(register));
+        let mut found = plain.rest.iter().any(is_one);
+        self.code.each_read(statement, |register| found |= any.contains(&register));
+        found
     }
 
     /// A statement taken apart as it is written.
@@ -124,11 +140,11 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// Whether a statement may take the opposite of a number of 16 bits with a sign. ptxas takes it after the number is extended to 32 bits, and does not
-/// extend it again: the opposite of -32768 is 32768 then, where PTX has -32768.
+/// Whether a statement may take the opposite of the least number with a sign. Of 16 bits ptxas takes it after the number is extended to 32, and does not
+/// extend it again: the opposite of -32768 is 32768 then, where PTX has -32768. What `abs` makes of 32 or 64 bits ptxas takes never to be negative.
 fn may_leave_opposite(code: &Code<'_>, statement: u32) -> bool {
     match (code.opcode(statement), code.operands(statement)) {
-        ("neg.s16" | "abs.s16", _) => true,
+        ("neg.s16" | "abs.s16" | "abs.s32" | "abs.s64", _) => true,
         ("sub.s16", [_, from, by]) => {
             let may_be = |operand: &Operand, number: i128| operand.number().is_none_or(|known| known == number);
             may_be(from, 0) && (may_be(by, -(1 << 15)) || may_be(by, 1 << 15))
@@ -137,16 +153,27 @@ fn may_leave_opposite(code: &Code<'_>, statement: u32) -> bool {
     }
 }
 
-/// Whether an instruction reads numbers of 16 bits with their sign, so that such an opposite makes a difference.
+/// Whether what an instruction makes of such an opposite may be one, since ptxas may make nothing of it.
+fn hands_on_opposite(plain: &Instruction<'_>) -> bool {
+    let is_cut = match (plain.op.head, &plain.rest[..]) {
+        // Without the highest bit it is a number as any other.
+        ("and", [_, Value::Number(mask)]) => plain.op.of.is_some_and(|(width, _)| (0..1 << (width - 1)).contains(mask)),
+        ("shr", [_, Value::Number(by)]) => *by > 0 && plain.op.of.is_some_and(|(_, signed)| !signed),
+        _ => false,
+    };
+    !is_cut && !matches!(plain.op.head, "setp" | "set" | "st" | "ld" | "call" | "bra")
+}
+
+/// Whether an instruction reads numbers with their sign, so that such an opposite makes a difference.
 fn minds_sign(plain: &Instruction<'_>) -> bool {
     let opcode = plain.opcode;
     let head = head_of(opcode);
-    // Neither is equal to another number.
-    let is_other_number = |operand: &Value| matches!(operand, Value::Number(number) if number.unsigned_abs() != 1 << 15);
-    if matches!(opcode, "setp.eq.s16" | "setp.ne.s16") && plain.rest.iter().any(is_other_number) {
+    let Some(width) = opcode.split('.').next_back().and_then(|kind| kind.strip_prefix('s')?.parse::<u32>().ok()) else { return false };
+    // No opposite is equal to a small number.
+    let is_other_number = |operand: &Value| matches!(operand, Value::Number(number) if number.unsigned_abs() < 1 << (width - 1));
+    if (opcode.starts_with("setp.eq.s") || opcode.starts_with("setp.ne.s")) && plain.rest.iter().any(is_other_number) {
         return false;
     }
-    let is_signed = opcode.split('.').next_back() == Some("s16");
     let is_other = matches!(head, "setp" | "set" | "slct" | "min" | "max" | "shr" | "div" | "rem" | "sad" | "cvt");
-    is_signed && (is_other || matches!(head, "mul" | "mad") && !opcode.contains(".lo."))
+    is_other || matches!(head, "mul" | "mad") && !opcode.contains(".lo.")
 }

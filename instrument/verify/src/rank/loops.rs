@@ -52,6 +52,8 @@ pub(crate) struct LoopProof {
     /// Index of the loop around it.
     pub(crate) parent: Option<usize>,
     pub(crate) proof: Proof,
+    /// At most how many of its rounds come back whatever the flag says, if that was asked and is known.
+    pub(crate) ends: Option<u64>,
     /// Loops inside whose rounds one register counts together with those of this one.
     pub(crate) shared: Option<Shared>,
     /// Slots that do not rise in any of its rounds, if that is known: others pay for nothing.

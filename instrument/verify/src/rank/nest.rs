@@ -1,7 +1,8 @@
 //! The loop nesting forest: the loops of a strongly connected set, from the outside in.
 
 use crate::domain::delta::Delta;
-use crate::domain::value::Value;
+use crate::domain::state::State;
+use crate::domain::value::{Assumption, Value};
 use crate::interpret::body::Body;
 use crate::interpret::counted_inside::CountedInside;
 use crate::interpret::edge_cost::{Count, NEVER};
@@ -16,6 +17,7 @@ use crate::rank::loop_proof::prove;
 use crate::rank::loops::{Known, LoopProof, Proof, Why};
 use crate::rank::min_max_cases::by_cases;
 use crate::rank::poll_order::is_passed_once;
+use crate::rank::ranking::remaining;
 use crate::rank::remaining::Remaining;
 use crate::rank::shared::share;
 
@@ -129,6 +131,12 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
                 (proof, Remaining { begun, ..left })
             }
         };
+        let ends = match proof {
+            Proof::Counted(count) => Some(count.rounds),
+            // What it does to registers may say when the loop around it ends.
+            Proof::PolledWithin(_) if parent.is_some_and(|parent| is_open(&found[parent])) => ends(work, known, &blocks, head),
+            _ => None,
+        };
         let index = found.len();
         // What lies inside a loop that is too deep is part of that one's verdict. Of every other loop each one inside is looked at, or said not to be.
         let sets = if is_too_deep {
@@ -143,25 +151,37 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             inner.sort_unstable();
             waiting.push((inner, Some(index), depth + 1));
         }
-        let does_fall = |(slot, value): (u32, &Value)| {
-            let delta = value.delta.filter(|delta| delta.slot == slot).map(Delta::plain)?;
-            (delta.hi <= 0).then_some(slot)
-        };
         found.push(LoopProof {
             head,
             blocks,
-            falls: left.again.as_ref().map(|again| again.iter().filter_map(does_fall).collect()),
+            falls: left.again.as_ref().map(falls),
             left: left.blocks,
             not_zero: left.not_zero,
             together: left.together,
             begun: left.begun,
             parent,
             proof,
+            ends,
             shared: None,
             depth,
         });
     }
     found
+}
+
+/// At most how many rounds of a loop come back whatever the flag says.
+fn ends(work: &mut Work<'_, '_>, known: &Known<'_>, blocks: &[u32], head: u32) -> Option<u64> {
+    let base = (known.again_of)(head, blocks)?;
+    remaining(work, blocks, head, &(base, true), Assumption::default(), &[]).count.map(|count| count.rounds)
+}
+
+/// Slots that do not rise where a loop comes round so.
+fn falls(again: &State) -> Vec<u32> {
+    let does_fall = |(slot, value): (u32, &Value)| {
+        let delta = value.delta.filter(|delta| delta.slot == slot).map(Delta::plain)?;
+        (delta.hi <= 0).then_some(slot)
+    };
+    again.iter().filter_map(does_fall).collect()
 }
 
 /// How many loops are not proved.
@@ -183,10 +203,10 @@ impl Earlier {
     /// Loops inside others that end by themselves.
     fn counted(&self, graph: &Graph, slice: &Slice<'_>) -> Vec<CountedInside> {
         let counted = |(index, round): (usize, &LoopProof)| {
-            let (Proof::Counted(count), Some(_)) = (round.proof, round.parent) else { return None };
+            let (Some(rounds), Some(_)) = (round.ends, round.parent) else { return None };
             let inside =
                 |block: u32| self.found.iter().any(|inner| inner.parent == Some(index) && inner.blocks.binary_search(&block).is_ok());
-            CountedInside::new(graph, slice, round.head, &round.blocks, inside, count.rounds)
+            CountedInside::new(graph, slice, round.head, &round.blocks, inside, rounds)
         };
         self.found.iter().enumerate().filter_map(counted).collect()
     }
