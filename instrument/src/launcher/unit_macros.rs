@@ -26,7 +26,7 @@ struct Definitions<'a> {
     /// A loop that the compiler makes.
     compiler_loop: Option<CompilerLoop>,
     /// What `##` joins to other words: words of the text that begin or end a new one.
-    joined: BTreeSet<&'a [u8]>,
+    joined: BTreeSet<Pasted<'a>>,
 }
 
 /// The macros of these texts, of which `unchanged` ones, the command line among them, get no polls. `values` are those that stand for values, and `loops`
@@ -81,13 +81,33 @@ pub(super) fn of_unit(
     told.collect()
 }
 
+/// How a name begins and ends that a macro pastes together, as far as the macro says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Pasted<'a> {
+    begin: Option<&'a [u8]>,
+    end: Option<&'a [u8]>,
+}
+
+impl<'a> Pasted<'a> {
+    /// What it is looked for by.
+    fn key(&self) -> &'a [u8] {
+        self.begin.or(self.end).unwrap_or_default()
+    }
+
+    fn may_be(&self, name: &[u8]) -> bool {
+        self.begin.is_none_or(|begin| name.starts_with(begin)) && self.end.is_none_or(|end| name.ends_with(end))
+    }
+}
+
 /// What is true of a macro is true of those that use it, and of those that may paste its name.
 fn spread<'a>(all: &mut BTreeMap<&'a [u8], Definitions<'a>>) {
     let mut users: BTreeMap<&[u8], Vec<&'a [u8]>> = BTreeMap::new();
-    let mut pasters: BTreeMap<&[u8], Vec<&'a [u8]>> = BTreeMap::new();
+    let mut pasters: BTreeMap<&[u8], Vec<(Pasted<'a>, &'a [u8])>> = BTreeMap::new();
     for (name, definitions) in all.iter() {
         definitions.names.iter().for_each(|used| users.entry(used).or_default().push(name));
-        definitions.joined.iter().for_each(|part| pasters.entry(part).or_default().push(name));
+        for pasted in &definitions.joined {
+            pasters.entry(pasted.key()).or_default().push((*pasted, name));
+        }
     }
     let mut work: Vec<&'a [u8]> = all.iter().filter(|(_, definitions)| definitions.says_something()).map(|(name, _)| *name).collect();
     while let Some(name) = work.pop() {
@@ -95,6 +115,7 @@ fn spread<'a>(all: &mut BTreeMap<&'a [u8], Definitions<'a>>) {
         let parts = (1..name.len()).flat_map(|length| [&name[..length], &name[name.len() - length..]]);
         let made = all.get(name).and_then(|definitions| definitions.compiler_loop).map(|made| made.message);
         let pasting = parts.filter(|_| told.repeats || made.is_some()).filter_map(|part| pasters.get(part)).flatten();
+        let pasting = pasting.filter(|(pasted, _)| pasted.may_be(name)).map(|(_, paster)| paster);
         let pasted = Told { repeats: told.repeats, marks: told.marks, made, ..Told::default() };
         let reached = users.get(name).into_iter().flatten().map(|user| (user, &told)).chain(pasting.map(|paster| (paster, &pasted)));
         for (other, told) in reached {
@@ -144,15 +165,36 @@ impl<'a> Definitions<'a> {
         before != state(self)
     }
 
+    /// Takes the names that a body pastes together.
+    fn read_pasted(&mut self, source: &'a [u8], body: &Fragment, is_parameter: impl Fn(&[u8]) -> bool) {
+        let joins = |at: usize| body.is(at, b'#') && body.is(at + 1, b'#');
+        let begins = |at: &usize| joins(at + 1) && !(*at > 1 && joins(at - 2));
+        for begin in (0..body.len()).filter(begins) {
+            let parts = std::iter::successors(Some(begin), |at| joins(at + 1).then_some(at + 3)).filter(|at| *at < body.len());
+            let word =
+                |at: usize| Some(&source[body.tokens[at].range()]).filter(|text| body.kind(at) == Some(Kind::Ident) && !is_parameter(text));
+            let parts: Vec<Option<&[u8]>> = parts.map(word).collect();
+            match (parts.first().copied().flatten(), parts.last().copied().flatten()) {
+                // What stands in the middle may be anywhere in the name.
+                (None, None) => {
+                    let middle = parts.into_iter().flatten();
+                    self.joined
+                        .extend(middle.flat_map(|part| [Pasted { begin: Some(part), end: None }, Pasted { begin: None, end: Some(part) }]));
+                }
+                (begin, end) => _ = self.joined.insert(Pasted { begin, end }),
+            }
+        }
+    }
+
     fn read(&mut self, source: &'a [u8], body: &Fragment, parameters: &[u8], stays: bool, marking: &Macros) {
         let is_parameter = |text: &[u8]| text == b"__VA_ARGS__" || parameters.split(|byte| !is_name_byte(*byte)).any(|one| one == text);
         self.count += 1;
         self.repeats |= stays && (repeats(source, body) || calls_itself(source, body));
         self.marks |= (0..body.len()).any(|at| marks(source, body, marking, at));
+        self.read_pasted(source, body, is_parameter);
         for (at, token) in body.tokens.iter().enumerate() {
             let text = &source[token.range()];
             let joins = |at: usize| body.is(at, b'#') && body.is(at + 1, b'#');
-            let is_joined = joins(at + 1) || (at > 1 && joins(at - 2));
             self.leaves |= matches!(token.kind, Kind::Break | Kind::Continue | Kind::Return | Kind::Goto);
             match token.kind {
                 Kind::Goto => _ = self.labels.insert(body.text(source, at + 1)),
@@ -161,9 +203,6 @@ impl<'a> Definitions<'a> {
                 Kind::Ident if !is_parameter(text) => {
                     self.changes |= !text.starts_with(b"__") && text.iter().any(u8::is_ascii_lowercase);
                     self.names.insert(text);
-                    if is_joined {
-                        self.joined.insert(text);
-                    }
                 }
                 _ => {}
             }
@@ -244,8 +283,8 @@ mod tests {
 
     #[test]
     fn what_a_macro_may_do_those_that_use_it_may_do_too() {
-        let own = "#define MINE spin\n#define AGAIN(x) if (x) goto top\n#define VIA AGAIN(1)\n#define EACH for (;;)\n#define N 8\n#undef N\n#define BY(x) my_##x\n";
-        let theirs = "#define spin while (*o)\n#define ONCE(x) do { x; } while (0)\n#define my_spin(c) while (c)\n#define N 9\n\
+        let own = "#define MINE spin\n#define AGAIN(x) if (x) goto top\n#define VIA AGAIN(1)\n#define EACH for (;;)\n#define N 8\n#undef N\n#define BY(x) my_##x\n#define HOST(x) void host_##x##_(int)\n";
+        let theirs = "#define spin while (*o)\n#define ONCE(x) do { x; } while (0)\n#define my_spin(c) while (c)\n#define spin_(c) while (c)\n#define N 9\n\
                       #define WAIT asm(\"bra L;\")\n#define next (i = 3)\n#define UNROLL _Pragma(\"unroll\")\n#define MARK __forceinline__\n";
         assert_eq!(
             told(&[own], &[theirs]),
@@ -253,6 +292,7 @@ mod tests {
                 "AGAIN 1-0 changes leaves >top",
                 "BY 1-0 repeats changes",
                 "EACH 1-0",
+                "HOST 1-0 changes",
                 "MARK 1-0",
                 "MINE 1-0 repeats changes",
                 "N 2-1",
@@ -263,6 +303,7 @@ mod tests {
                 "my_spin 1-0 repeats",
                 "next 1-0 changes",
                 "spin 1-0 repeats changes",
+                "spin_ 1-0 repeats",
             ]
         );
     }

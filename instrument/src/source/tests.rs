@@ -173,10 +173,36 @@ fn functions_that_macros_make_poll_if_they_lead_back() {
 }
 
 #[test]
+fn a_macro_may_stand_for_the_word_that_opens_a_loop() {
+    let text = "#define REPEAT do\n__global__ void k(volatile int *p) { int n = 0; REPEAT { n++; } while (p[0]); p[1] = n; }\n";
+    let out = rewrite(text.as_bytes(), &Options::default());
+    let out = String::from_utf8(out.output.unwrap()).unwrap();
+    // Nothing stands between the block and its condition.
+    assert!(out.contains("} while ("), "{out}");
+}
+
+#[test]
+fn a_macro_may_stand_for_an_attribute() {
+    let text = b"#define GLB global\n__attribute__((GLB)) void k(volatile int *p) { while (*p) p[1]++; }\n";
+    assert_eq!(rewrite(text, &Options::default()).sites.sites.iter().filter(|site| site.line == 2).count(), 3);
+}
+
+#[test]
 fn an_attribute_that_is_pasted_may_mark_device_code() {
     for (marks, text) in [
         (true, "#define G(x) __attribute__((glo##x))\nG(bal) void k(volatile int *p) { while (*p) p[1]++; }\n"),
         (false, "#define G(x) __attribute__((glo##x))\nG(ve) void k(volatile int *p) { while (*p) p[1]++; }\n__global__ void l() {}\n"),
+        (true, "#define X(a) __attribute__((a))\nX(global) void k(volatile int *p) { while (*p) p[1]++; }\n__global__ void l() {}\n"),
+        (
+            true,
+            "#define ATTR(...) __attribute__((__VA_ARGS__))\n#define Y(a) ATTR(a)\nY(device) int f(volatile int *p) { while (*p); return 1; }\n__global__ void l() {}\n",
+        ),
+        (true, "#include \"kern.h\"\nX(global) void k(volatile int *p) { while (*p) p[1]++; }\n__global__ void l() {}\n"),
+        (
+            true,
+            "#define CAT_(a, b) a##b\n#define CAT(a, b) CAT_(a, b)\n__attribute__((CAT(glo, bal))) void k(volatile int *p) { while (*p); }\n__global__ void l() {}\n",
+        ),
+        (false, "#define X(a) __attribute__((a))\nX(noinline) void k(int device) { }\n__global__ void l() {}\n"),
         (false, "#define G(x) f(glo##x)\nG(bal) void k(volatile int *p) { while (*p) p[1]++; }\n__global__ void l() {}\n"),
     ] {
         let told = rewrite(text.as_bytes(), &Options::default()).diagnostics;

@@ -62,8 +62,10 @@ pub(crate) fn at(facts: &FileFacts, types: &Types, parameters: &[&[u8]], at: usi
             told.filter(|_| !is_of_numbers(facts, types, at + 3))
         }
         Kind::Ident if of_bytes(facts, at) => {
-            let size = last_argument(fragment, at + 1)?;
-            count(facts, parameters, size).told("this copies or fills bytes in a loop of the compiler's: it is not polled")
+            // What is called by another name, or through a pointer, copies any number of bytes.
+            let is_call = fragment.is(at + 1, b'(');
+            let number = if is_call { count(facts, parameters, last_argument(fragment, at + 1)?) } else { Count::Many };
+            number.told("this copies or fills bytes in a loop of the compiler's: it is not polled")
         }
         Kind::Punct(b'{') if at > 1 && fragment.is(at - 1, b']') => fills(facts, parameters, at - 1),
         Kind::Punct(b'{') if at > 2 && fragment.kind(at - 1) == Some(Kind::Assign) && fragment.is(at - 2, b']') => {
@@ -223,13 +225,15 @@ fn is_plain(of: &Type) -> bool {
     !of.foreign && !of.any && of.classes.is_empty()
 }
 
-/// Whether the token calls such a function, and none of the user's.
+/// Whether the token names such a function, and none of the user's.
 fn of_bytes(facts: &FileFacts, at: usize) -> bool {
     let (fragment, source) = (facts.fragment, facts.source);
     let name = fragment.text(source, at);
     let before = at.checked_sub(1).and_then(|before| fragment.kind(before));
+    // `using std::memcpy;` names it for later.
+    let is_used = || fragment.is(at + 1, b';') && at.checked_sub(1).is_some_and(|at| matches!(fragment.text(source, at), b"::" | b":"));
     OF_BYTES.contains(&name)
-        && fragment.is(at + 1, b'(')
+        && !is_used()
         && !matches!(before, Some(Kind::Punct(b'.') | Kind::Arrow))
         && !facts.functions.contains(name)
         && !facts.others.contains(name)

@@ -157,6 +157,14 @@ struct Known {
     around_paid: bool,
 }
 
+/// Whether a `while (…);` may be the end of a loop that a macro opens: `REPEAT { … } while (…);`. Nothing may stand in front of it then.
+fn may_end_another(scope: &FunctionScope, loop_: &Loop) -> bool {
+    let fragment = scope.facts.fragment;
+    let block = fragment.before(loop_.keyword).filter(|brace| loop_.kind == LoopKind::While && fragment.is(*brace, b'}'));
+    let word = block.and_then(|brace| fragment.before(fragment.mate(brace)?));
+    word.is_some_and(|word| fragment.kind(word) == Some(Kind::Ident)) && fragment.is(loop_.body, b';')
+}
+
 /// The best form, with the reason why it is no strip; or why there is none but counting down.
 fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) -> Result<(LoopForm, Option<&'static str>), &'static str> {
     let (facts, cost) = (scope.facts, known.cost);
@@ -165,6 +173,9 @@ fn better(options: &Options, scope: &FunctionScope, loop_: &Loop, known: Known) 
     }
     if scope.body.bare {
         return Err("it stands in a macro");
+    }
+    if may_end_another(scope, loop_) {
+        return Err("a macro in front of its block may stand for `do`");
     }
     if scope.body.loops.len() > MOST_LOOPS {
         return Err("its function has more than 1024 loops");

@@ -4,7 +4,7 @@
 //! initialiser lists and trailing types. Variables, declarations and types may have attributes, too, but they have no body.
 
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::macros::{self, Macros, Spaces};
+use crate::source::syntax::macros::{Macros, Spaces};
 use crate::source::syntax::token::Kind;
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ pub(crate) fn find(source: &[u8], fragment: &Fragment, macros: &Macros) -> Marke
 }
 
 /// Whether the token begins a list of attributes: `__attribute__((…))` by any of its names, or `[[…]]`.
-fn begins_attributes(source: &[u8], fragment: &Fragment, at: usize) -> bool {
+pub(crate) fn begins_attributes(source: &[u8], fragment: &Fragment, at: usize) -> bool {
     match fragment.kind(at) {
         Some(Kind::Keyword) => {
             matches!(fragment.text(source, at), b"__attribute__" | b"__attribute" | b"__location__" | b"__declspec")
@@ -101,7 +101,8 @@ pub(crate) fn spaces_at(source: &[u8], fragment: &Fragment, macros: &Macros, at:
         Kind::Host | Kind::Device | Kind::Global | Kind::Ident => macros.spaces_of(token.kind, text),
         _ if begins_attributes(source, fragment, at) => {
             let close = fragment.mate(at + 1).unwrap_or(at);
-            (at..close).fold(Spaces::default(), |spaces, inner| spaces.union(macros::spaces_of_word(fragment.text(source, inner))))
+            (at..close)
+                .fold(Spaces::default(), |spaces, inner| spaces.union(macros.spaces_of_attribute(source, fragment.text(source, inner))))
         }
         _ => Spaces::default(),
     }

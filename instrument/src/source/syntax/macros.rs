@@ -4,7 +4,7 @@
 use crate::common::options::{CompilerLoop, Options, Space, UnitMacro, ValueMacro};
 use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::function::spaces_at;
+use crate::source::syntax::function::{begins_attributes, spaces_at};
 use crate::source::syntax::integer::{self, Integer};
 use crate::source::syntax::macro_families::{DEVICE, HOST_DEVICE, KERNEL, LOOP_OPENERS};
 use crate::source::syntax::macro_values;
@@ -60,6 +60,8 @@ pub(crate) struct Macros<'a> {
     jumps: BTreeMap<&'a [u8], BTreeSet<&'a [u8]>>,
     /// Macros of this file that make words out of parts, or use one that does.
     pasting: BTreeSet<&'a [u8]>,
+    /// Macros of this file that make attributes of what they take.
+    attributing: BTreeSet<&'a [u8]>,
     /// Macros that may put their arguments into device code.
     device_makers: BTreeSet<&'a [u8]>,
     /// Macros that stand for the word `asm`.
@@ -267,7 +269,12 @@ impl<'a> Macros<'a> {
             let Line::Define(define) = &directive.line else { continue };
             let fragment = Fragment::of_macro(source, define.name.clone(), define.body.clone());
             let name = &source[define.name.clone()];
-            takes.push(names_a_parameter(source, define, &fragment));
+            takes.push(names_a_parameter(source, define, &fragment, |_| true));
+            let lists = (0..fragment.len()).filter(|at| begins_attributes(source, &fragment, *at));
+            let lists: Vec<_> = lists.filter_map(|at| Some(at..fragment.mate(at + 1)?)).collect();
+            if names_a_parameter(source, define, &fragment, |at| lists.iter().any(|list| list.contains(&at))) {
+                self.attributing.insert(name);
+            }
             self.defined.entry(name).or_default().push(bodies.len());
             bodies.push((name, define.function_like, fragment));
         }
@@ -475,6 +482,17 @@ impl<'a> Macros<'a> {
         self.plain.contains(name) && !self.loop_openers.contains(name)
     }
 
+    /// Whether the macro of that name makes attributes of what it takes: `__attribute__((x))`.
+    pub(crate) fn attributes(&self, name: &[u8]) -> bool {
+        self.attributing.contains(name)
+    }
+
+    /// Where a function runs whose attributes hold this word, or a macro that stands for one.
+    pub(crate) fn spaces_of_attribute(&self, source: &[u8], word: &[u8]) -> Spaces {
+        let behind = self.bodies_of(word).flat_map(|body| &body.tokens).map(|token| spaces_of_word(&source[token.range()]));
+        behind.fold(spaces_of_word(word), Spaces::union)
+    }
+
     /// Whether the macro of that name makes words out of parts.
     pub(crate) fn pastes(&self, name: &[u8]) -> bool {
         self.pasting.contains(name)
@@ -516,12 +534,13 @@ impl<'a> Macros<'a> {
     }
 }
 
-/// Whether a macro's body holds what its use gives.
-fn names_a_parameter(source: &[u8], define: &Define, body: &Fragment) -> bool {
+/// Whether a macro's body holds what its use gives, at a token that counts.
+fn names_a_parameter(source: &[u8], define: &Define, body: &Fragment, counts: impl Fn(usize) -> bool) -> bool {
     let parameters = &source[define.name.end..define.body.start];
     let is_parameter =
         |name: &[u8]| name == b"__VA_ARGS__" || parameters.split(|byte| !is_name_byte(*byte)).any(|parameter| parameter == name);
-    define.function_like && body.tokens.iter().any(|token| token.kind == Kind::Ident && is_parameter(&source[token.range()]))
+    let mut named = body.tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Ident && is_parameter(&source[token.range()]));
+    define.function_like && named.any(|(at, _)| counts(at))
 }
 
 /// Whether a `\` at the end of a line stands between two bytes of names.

@@ -1,6 +1,7 @@
 //! Words that macros make out of parts, by `##`.
 
 use crate::source::syntax::fragment::Fragment;
+use crate::source::syntax::function::begins_attributes;
 use crate::source::syntax::macros::Macros;
 use crate::source::syntax::token::Kind;
 use std::cell::RefCell;
@@ -73,12 +74,37 @@ impl<'a> Pasting<'a> {
         self.names.range::<[u8], _>(from).copied().take_while(move |name| name.starts_with(word))
     }
 
-    /// The same for the words that mark device functions.
+    /// The same for the words that mark device functions. A macro may also make attributes of what it takes, or stand among attributes.
     pub(crate) fn may_mark(&self, fragment: &Fragment, at: usize) -> bool {
-        self.parts(fragment, at).is_some_and(|parts| {
+        let may_be_pasted = |parts: &Parts<'_>| {
             let makes = |words: [&[u8]; 2]| words.into_iter().any(|word| parts.make(word));
             makes([b"__device__", b"__global__"]) || parts.holds(b"__attribute__") && makes([b"device", b"global"])
-        })
+        };
+        let marks = |word: &[u8]| matches!(word, b"device" | b"global");
+        let name = fragment.text(self.source, at);
+        let makes_attributes = || {
+            let is_own = self.macros.attributes(name)
+                || self.macros.is_own(name) && self.behind(name).iter().any(|word| self.macros.attributes(word));
+            // Of a macro from elsewhere only the use is known.
+            let is_foreign = !self.macros.is_own(name) && !name.is_empty() && !name.iter().any(u8::is_ascii_lowercase);
+            is_own || is_foreign && fragment.kind(at + 2) == Some(Kind::Ident) && fragment.is(at + 3, b')')
+        };
+        let taken = || {
+            let close = fragment.mate(at + 1).filter(|close| *close > at && fragment.is(at + 1, b'('))?;
+            (at + 2..close).find(|taken| {
+                let word = fragment.text(self.source, *taken);
+                marks(word) || self.macros.is_own(word) && self.behind(word).iter().any(|word| marks(word))
+            })
+        };
+        let is_among_attributes = || {
+            let list = begins_attributes(self.source, fragment, at).then(|| fragment.mate(at + 1)).flatten();
+            (at..list.unwrap_or(at)).any(|inner| {
+                self.parts(fragment, inner).is_some_and(|parts| [&b"device"[..], b"global"].into_iter().any(|word| parts.make(word)))
+            })
+        };
+        self.parts(fragment, at).is_some_and(|parts| may_be_pasted(&parts))
+            || fragment.kind(at) == Some(Kind::Ident) && taken().is_some() && makes_attributes()
+            || is_among_attributes()
     }
 
     fn makes(&self, fragment: &Fragment, at: usize, words: &[&[u8]]) -> bool {

@@ -1,7 +1,7 @@
 //! A function with its definitions: which statements write each register.
 
 use crate::program::cfg::Graph;
-use crate::program::instruction::{Instruction, Operand as Value, Register, head_of};
+use crate::program::instruction::{Instruction, Operand as Value, Register, head_of, spaces};
 use crate::program::registers::Registers;
 use cuinstr_ptx::{Code, Function, Operand};
 use std::collections::BTreeSet;
@@ -62,13 +62,16 @@ impl<'a> Definitions<'a> {
         if found.is_empty() {
             return found;
         }
-        let hands_on: Vec<u32> = all.filter(|at| hands_on_opposite(&self.registers.decode(*at))).collect();
+        let hands_on: Vec<u32> = all.clone().filter(|at| hands_on_opposite(&self.registers.decode(*at))).collect();
+        // Of a word of the stack that is not followed ptxas may know what was stored there.
+        let accesses = |head: &'static str| all.clone().filter(move |at| may_access_stack(&self.registers.decode(*at), head));
+        let (stores, loads): (Vec<u32>, Vec<u32>) = (accesses("st").collect(), accesses("ld").collect());
         loop {
             let before = found.len();
-            for &at in &hands_on {
-                if self.reads(at, &found) {
-                    self.registers.each_written(at, |register| _ = found.insert(register));
-                }
+            let is_kept = stores.iter().any(|at| self.reads(*at, &found));
+            let kept = loads.iter().filter(|_| is_kept);
+            for at in hands_on.iter().filter(|at| self.reads(**at, &found)).chain(kept).copied().collect::<Vec<u32>>() {
+                self.registers.each_written(at, |register| _ = found.insert(register));
             }
             if found.len() == before {
                 return found;
@@ -162,6 +165,11 @@ fn hands_on_opposite(plain: &Instruction<'_>) -> bool {
         _ => false,
     };
     !is_cut && !matches!(plain.op.head, "setp" | "set" | "st" | "ld" | "call" | "bra")
+}
+
+/// Whether an instruction of this kind may access the thread's own stack.
+fn may_access_stack(plain: &Instruction<'_>, head: &str) -> bool {
+    plain.op.head == head && spaces(plain.opcode).all(|space| space == "local")
 }
 
 /// Whether an instruction reads numbers with their sign, so that such an opposite makes a difference.
