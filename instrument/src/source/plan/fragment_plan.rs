@@ -121,7 +121,8 @@ impl Planner<'_> {
     fn tell_of_pasted_attributes(&mut self, fragment: &Fragment) {
         for at in (0..fragment.len()).filter(|at| self.pasting.may_mark(fragment, *at)).collect::<Vec<_>>() {
             self.plan.summary.gaps += 1;
-            let message = "this macro makes words or attributes that may mark a device function: if it does, the function's loops are not polled";
+            let message =
+                "this macro makes words or attributes that may mark a device function: if it does, the function's loops are not polled";
             self.plan.diagnostics.push(Diagnostic::new(Code::NotPolled, message).at(fragment.tokens[at].range()));
         }
     }
