@@ -33,7 +33,9 @@ impl Cycles {
             Components::default().find(calls.len(), &nodes, |from, nth| calls[from as usize].get(nth as usize).map(|(_, to)| Some(*to)));
         let mut of = vec![None; calls.len()];
         for (set, number) in sets.iter().zip(0..) {
-            set.iter().for_each(|function| of[*function as usize] = Some(number));
+            for function in set {
+                of[*function as usize] = Some(number);
+            }
         }
         let left = sets.iter().map(Vec::len).collect();
         Self { sets, of, left }

@@ -143,7 +143,9 @@ fn rests(
             let begun = set.iter().map(|function| rests[*function as usize]).fold(CallWeight::NOTHING, CallWeight::max);
             let rest = unwinding(functions, weighed, set, (weights, &rests, lives)).and(begun);
             heavy.extend(set.first().filter(|_| rest.is_too_much()).map(|first| (*first, rest.ending)));
-            set.iter().for_each(|function| rests[*function as usize] = unless(rest));
+            for function in set {
+                rests[*function as usize] = unless(rest);
+            }
         }
     }
     rests
