@@ -88,7 +88,8 @@ static int start_blocks(char how, handle in) {
 static const char* times(void) {
   unsigned least = -1, most = 0;
   for (int grid = 0; grid < count_of_grids; ++grid) {
-    unsigned found[BLOCKS];
+    /* What can not be copied, as when the context is lost, has not run. */
+    unsigned found[BLOCKS] = {0};
     cuMemcpyDtoH_v2(found, counts[grid], sizeof found);
     for (int at = 0; at < BLOCKS; ++at) {
       if (found[at] < least) least = found[at];

@@ -30,14 +30,9 @@ pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
     let value = |nth: usize| instruction.rest.get(nth).map(|of| source.value(*of, width));
     let sum = |nth: usize| operand(*instruction.rest.get(nth)?, width, source);
     let zero = || Affine::constant(0, width);
-    // What is a number when a loop is looked at first need not be one later. So a sum with a number names what it is made of.
-    let term = |nth: usize| match instruction.rest[..] {
-        [Operand::Register(_), Operand::Number(_)] => value(nth)?.of_names().or_else(|| sum(nth)),
-        _ => sum(nth),
-    };
     match (head, low.is_some()) {
-        ("add", false) => term(0)?.plus(term(1)?, 1),
-        ("sub", false) => term(0)?.plus(term(1)?, -1),
+        ("add", false) => sum(0)?.plus(sum(1)?, 1),
+        ("sub", false) => sum(0)?.plus(sum(1)?, -1),
         ("neg", false) => zero()?.plus(sum(0)?, -1),
         ("not", false) => Affine::constant(-1, width)?.plus(sum(0)?, -1),
         ("mul" | "mad", true) => {

@@ -165,6 +165,7 @@ impl State {
         let mut names: BTreeMap<(Name, Name), Name> = BTreeMap::new();
         let mut halves: Vec<(usize, Affine, Affine)> = Vec::new();
         let mut rest = new.0.iter().peekable();
+        let (one, two) = (self, new);
         for (slot, known) in &self.0 {
             while rest.next_if(|(other, _)| other < slot).is_some() {}
             let Some((_, new)) = rest.next_if(|(other, _)| other == slot) else { continue };
@@ -177,7 +178,12 @@ impl State {
                 let has_names = slots.is_close() && known.name != NO_NAME && new.name != NO_NAME && known.name != new.name;
                 if has_names { *names.entry((known.name, new.name)).or_insert(own) } else { own }
             });
-            let both = known.join(new, slots.width(*slot).clamp(1, 64), name);
+            let width = slots.width(*slot).clamp(1, 64);
+            let mut both = known.join(new, width, name);
+            if both.form.is_none() && slots.is_close() {
+                both.form =
+                    two.sum_of_number(known, new.form, one, slots, width).or_else(|| one.sum_of_number(new, known.form, two, slots, width));
+            }
             if let (Kind::Wide(one), Kind::Wide(two), Kind::Plain) = (known.kind, new.kind, both.kind)
                 && slots.is_close()
             {
@@ -193,6 +199,16 @@ impl State {
             }
         }
         Self(joined)
+    }
+
+    /// The sum that a value is on the other way, if it is that here, too: as a number, of a named value that is one here. What is a number when a loop
+    /// is looked at first need not be one later.
+    fn sum_of_number(&self, known: &Value, other: Option<Affine>, here: &Self, slots: &impl Slots, width: u8) -> Option<Affine> {
+        let sum = other.filter(|sum| sum.lo == sum.hi)?;
+        let (number, (root, _)) = (known.range.value(width)?, sum.alone()?);
+        let holder = |state: &Self| state.named(root, slots).map(|held| held.range);
+        let of = holder(here).filter(|of| of.value(width).is_some() && holder(self).is_some())?;
+        (sum.range(of, width).value(width) == Some(number)).then_some(sum)
     }
 
     /// Gives values other names, different ones to different values.
