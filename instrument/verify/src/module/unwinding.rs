@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_STACK: u64 = 512 << 10;
 
 /// An activation that goes on behind a call keeps the address that it returns to, and a register of its caller's. It is the least that ptxas 13.0 was
-/// seen to take, for sm_75 and sm_80; for newer architectures it takes 24.
+/// seen to take, for `sm_75` and `sm_80`; for newer architectures it takes 24.
 const LEAST_FRAME: u64 = 16;
 
 /// Functions that call each other, in the order in which each stands behind those that it calls.
