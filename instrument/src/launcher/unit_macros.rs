@@ -167,7 +167,7 @@ impl<'a> Definitions<'a> {
 
     /// Takes the names that a body pastes together.
     fn read_pasted(&mut self, source: &'a [u8], body: &Fragment, is_parameter: impl Fn(&[u8]) -> bool) {
-        let joins = |at: usize| body.is(at, b'#') && body.is(at + 1, b'#');
+        let joins = |at: usize| joins(body, at);
         let begins = |at: &usize| joins(at + 1) && !(*at > 1 && joins(at - 2));
         for begin in (0..body.len()).filter(begins) {
             let parts = std::iter::successors(Some(begin), |at| joins(at + 1).then_some(at + 3)).filter(|at| *at < body.len());
@@ -194,12 +194,11 @@ impl<'a> Definitions<'a> {
         self.read_pasted(source, body, is_parameter);
         for (at, token) in body.tokens.iter().enumerate() {
             let text = &source[token.range()];
-            let joins = |at: usize| body.is(at, b'#') && body.is(at + 1, b'#');
             self.leaves |= matches!(token.kind, Kind::Break | Kind::Continue | Kind::Return | Kind::Goto);
             match token.kind {
                 Kind::Goto => _ = self.labels.insert(body.text(source, at + 1)),
                 Kind::Assign | Kind::OpAssign | Kind::Step | Kind::Asm => self.changes = true,
-                Kind::Punct(b'#') if joins(at) => self.changes = true,
+                Kind::Punct(b'#') if joins(body, at) => self.changes = true,
                 Kind::Ident if !is_parameter(text) => {
                     self.changes |= !text.starts_with(b"__") && text.iter().any(u8::is_ascii_lowercase);
                     self.names.insert(text);
@@ -208,6 +207,11 @@ impl<'a> Definitions<'a> {
             }
         }
     }
+}
+
+/// Whether the token and the next are `##`.
+fn joins(body: &Fragment, at: usize) -> bool {
+    body.is(at, b'#') && body.is(at + 1, b'#')
 }
 
 /// Whether the text may run again and again: `do … while (0)` runs once.

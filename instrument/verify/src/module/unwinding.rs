@@ -1,6 +1,6 @@
 //! What functions that call each other do without a poll while their activations return, one behind the other.
 //!
-//! A call that leads deeper polls. The way back need not: each activation goes on behind its call, up to its own return.
+//! A call that leads deeper polls. The way back need not: each activation does what stands behind its call, up to its own return.
 //! There are as many activations as the thread's stack holds, so what lies behind such a call is passed as often.
 
 use crate::module::call_graph::Calls;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most bytes of a thread's stack: the CUDA programming guide's "amount of local memory per thread", for all architectures.
 const MOST_STACK: u64 = 512 << 10;
 
-/// An activation that goes on behind a call keeps the address that it returns to, and a register of its caller's. It is the least that ptxas 13.0 was
+/// An activation that does more behind a call keeps the address that it returns to, and a register of its caller's. It is the least that ptxas 13.0 was
 /// seen to take, for `sm_75` and `sm_80`; for newer architectures it takes 24.
 const LEAST_FRAME: u64 = 16;
 
