@@ -98,6 +98,12 @@ __cuinstr_once bool write_request(const image* of, u32 word) {
 }
 // Waits until what was written past the running kernels has arrived.
 inline bool has_arrived(const image* of) { return here().cuda.wait_stream(of->home->stream) == 0; }
+// For those who ask what runs.
+inline void set_phase(queue* at, pause_phase phase) {
+  here().looking.take();
+  at->phase = phase;
+  here().looking.give();
+}
 inline u32 words_of(const repeat* again) { return (again->blocks + 31) / 32; }
 // Whether the blocks that decline are those of the queue's last launch, if any do.
 inline bool is_asked(const queue* at) {
@@ -175,7 +181,7 @@ __cuinstr_once void settle(queue* at) {
   __cuinstr_c_free(at->beside_part);
   at->beside_part = nullptr;
   at->is_taken_back = at->is_beside = at->is_first_over = false;
-  at->phase = at->left != 0 ? resting : unasked;
+  set_phase(at, at->left != 0 ? resting : unasked);
 }
 // Half a result is no success.
 __cuinstr_once void give_up(const queue* at, int error) {
@@ -263,13 +269,14 @@ __cuinstr_once void take_back(queue* at) {
 __cuinstr_once void ask(queue* at, u64 now) {
   at->runs_on = why_it_runs_on(at, now);
   image* of = last_of(at).what->home;
-  // It counts from here on, whether it has arrived or not.
-  if (at->runs_on != nullptr || !send_request(of, last_of(at).again->word)) return;
-  at->phase = declining;
+  if (at->runs_on != nullptr) return;
   at->asked_number = at->running;
   at->asked_of = of;
   at->unknown_since = 0;
   of->paused_in = at;
+  // The launch may drain as soon as the request is sent, and whoever asks then must hear of a pause. It counts from here on, whether it has arrived or not.
+  set_phase(at, declining);
+  if (!send_request(of, last_of(at).again->word)) set_phase(at, unasked);
 }
 // Its context is lost or gone, and all that was in its streams.
 __cuinstr_once void drop(queue* at) {
