@@ -1,7 +1,8 @@
 //! Integer constants.
 
 /// A number of 64 bits without a sign: decimal, hexadecimal, octal or binary. None for others, and for more bits.
-pub(crate) fn unsigned(digits: &str) -> Option<u64> {
+#[must_use]
+pub fn unsigned(digits: &str) -> Option<u64> {
     let digits = digits.strip_suffix('U').unwrap_or(digits);
     let (digits, radix) = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&digits[2..], 16),

@@ -1,7 +1,7 @@
 //! Reads PTX the way ptxas does, and keeps it byte for byte.
 //!
 //! In reading order:
-//! - [`tokens`], then [`parse`]: module, functions, statements, scopes, labels, locations.
+//! - [`tokens`], then [`parse`] or [`parse_on`]: module, functions, statements, scopes, labels, locations.
 //! - [`Code`]: the operands of a function, and what each instruction reads and writes.
 //! - [`Graph`]: control flow. [`Calls`]: who calls whom.
 //! - [`Edits`]: changes that leave all other bytes as they are.
@@ -21,6 +21,7 @@
 //! assert_eq!(graph.edges(0).next().map(|edge| edge.to), Some(0));
 //! ```
 
+mod bodies;
 mod body;
 mod calls;
 mod code;
@@ -35,6 +36,7 @@ mod graph;
 mod module;
 mod operand;
 mod registers;
+mod shares;
 mod span;
 mod special;
 mod strings;
@@ -42,9 +44,11 @@ mod symbols;
 mod system;
 mod token;
 
+pub use bodies::parse_on;
 pub use calls::{Callee, Calls};
 pub use code::Code;
 pub use components::Components;
+pub use constant::unsigned;
 pub use declaration::{Declared, Parameter, RegisterDeclaration, Variable};
 pub use edit::{EditError, Edits};
 pub use effect::{Access, access_of};
@@ -52,6 +56,7 @@ pub use function::{Call, CallTarget, Flow, Function, Inlined, Label, Location, P
 pub use graph::{Block, Edge, Graph};
 pub use module::{Fault, Module, Prototype, parse};
 pub use operand::{List, Name, NameId, Operand, Register};
+pub use shares::{Run, each_share};
 pub use span::Span;
 pub use strings::Strings;
 pub use system::is_system;

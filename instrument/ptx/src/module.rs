@@ -63,7 +63,12 @@ const INTRINSIC: &str = "__nv_ptx_builtin_ocg_";
 /// Reads a module. Never fails: what can't be made sense of is in [`Module::faults`].
 #[must_use]
 pub fn parse(text: &str) -> Module<'_> {
-    let mut reader = Reader { lexer: Lexer::new(text, 0), faults: Vec::new() };
+    read(text, false)
+}
+
+/// The same, perhaps with no more of each body than where it ends.
+pub(crate) fn read(text: &str, skims: bool) -> Module<'_> {
+    let mut reader = Reader { skims, ..Reader::new(text, 0) };
     let mut module = Module::default();
     if u32::try_from(text.len()).is_err() {
         reader.fault("the text is larger than 4 GiB");
@@ -89,6 +94,8 @@ pub fn parse(text: &str) -> Module<'_> {
 pub(crate) struct Reader<'a> {
     pub(crate) lexer: Lexer<'a>,
     pub(crate) faults: Vec<Fault>,
+    /// Whether bodies are passed by.
+    skims: bool,
 }
 
 /// The front of a function.
@@ -101,6 +108,11 @@ struct Head<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// From an offset on.
+    pub(crate) fn new(text: &'a str, at: usize) -> Self {
+        Self { lexer: Lexer::new(text, at), faults: Vec::new(), skims: false }
+    }
+
     /// Notes that something is wrong with the next token.
     pub(crate) fn fault(&mut self, why: &'static str) {
         self.lexer.skip();
@@ -289,13 +301,27 @@ impl<'a> Reader<'a> {
         let Head { name, at, results, parameters, is_kernel } = head;
         if self.lexer.eat(b'{') {
             let mut function = Function { name, at, is_kernel, linkage, head: span, parameters, results, ..Function::default() };
-            self.body(&mut function);
+            if self.skims {
+                self.skim(&mut function);
+            } else {
+                self.body(&mut function);
+            }
             module.functions.push(function);
         } else if self.lexer.eat(b';') {
             module.prototypes.push(Prototype { name, parameters, results, span });
         } else {
             self.fault("a function without a body");
         }
+    }
+
+    /// Passes a body by.
+    fn skim(&mut self, function: &mut Function<'a>) {
+        let start = self.lexer.at - 1;
+        match self.lexer.closing_brace() {
+            Some(end) => self.lexer.at = end,
+            None => self.fault("the text ends within a function"),
+        }
+        function.body = Span::new(start, self.lexer.at);
     }
 
     /// A function's front up to its body or semicolon.

@@ -191,6 +191,28 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Offset behind the brace that closes the one in front of here, if no string holds any.
+    pub(crate) fn closing_brace(&self) -> Option<usize> {
+        let (mut ahead, mut depth) = (self.clone(), 1_u32);
+        loop {
+            ahead.at += memchr::memchr3(b'{', b'}', b'/', self.bytes.get(ahead.at..)?)?;
+            match self.bytes[ahead.at] {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                _ => {
+                    if let Some((end, _)) = ahead.comment() {
+                        ahead.at = end;
+                        continue;
+                    }
+                }
+            }
+            ahead.at += 1;
+            if depth == 0 {
+                return Some(ahead.at);
+            }
+        }
+    }
+
     /// The next token that is neither blank nor comment.
     pub(crate) fn next(&mut self) -> Option<Token> {
         self.skip();

@@ -20,9 +20,9 @@ mod module;
 mod program;
 mod rank;
 
+pub use cuinstr_ptx::Run;
 pub use module::linkage::Program;
 pub use module::report::{self, Report};
-pub use module::shares::Run;
 pub use rank::linear::{MOST_ROUNDS, MOST_TOGETHER};
 
 /// What can be proved of the loops in this PTX. Never fails: what is wrong with the text is in [`Report::faults`].
@@ -49,5 +49,5 @@ pub fn verify_ptx(ptx: &str) -> Report {
 /// ```
 #[must_use]
 pub fn verify_ptx_on(ptx: &str, run: &Run<'_>) -> Report {
-    module::module_proof::report(ptx, &cuinstr_ptx::parse(ptx), run)
+    module::module_proof::report(ptx, &cuinstr_ptx::parse_on(ptx, run), run)
 }

@@ -1,6 +1,7 @@
 //! What is read from PTX text: that it is some, its target, its kernels.
 
 use crate::place::Arch;
+use std::borrow::Cow;
 
 /// Whether the bytes are PTX: behind blanks and comments comes `.version`.
 pub(crate) fn is_ptx(bytes: &[u8]) -> bool {
@@ -15,6 +16,13 @@ pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
+/// The same as text. Bytes that are no UTF-8 are replaced, since ptxas refuses them.
+pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
+    let bytes = trimmed(bytes);
+    // This is much faster than the other, which stops at each character.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 /// What `.target` names.
 pub(crate) fn target(text: &str) -> Option<Arch> {
     let mut words = Words { rest: text.as_bytes() };
@@ -24,14 +32,31 @@ pub(crate) fn target(text: &str) -> Option<Arch> {
 
 /// The names behind `.entry`, in order.
 pub(crate) fn kernels(text: &str) -> Vec<&[u8]> {
-    let mut words = Words { rest: text.as_bytes() };
-    let mut found = Vec::new();
-    // Text between `.entry`s need not be cut into words, but comments and strings must be known as such.
-    while words.find(|word| *word == b".entry").is_some() {
-        found.extend(words.next().filter(|name| name.first().is_some_and(|byte| !byte.is_ascii_digit())));
+    let bytes = text.as_bytes();
+    let finder = memchr::memmem::Finder::new(ENTRY);
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(entry) = finder.find(&bytes[at..]).map(|length| at + length) {
+        // What stands in front is not cut into words, but comments and strings must be known as such.
+        while let Some(length) = bytes.get(at..entry).and_then(|between| memchr::memchr2(b'/', b'"', between)) {
+            at += length;
+            at += passed_over(&bytes[at..]).unwrap_or(1);
+        }
+        if at > entry {
+            continue;
+        }
+        let mut words = Words { rest: &bytes[entry..] };
+        if (entry == 0 || !is_word(bytes[entry - 1])) && words.next() == Some(ENTRY) {
+            found.extend(words.next().filter(|name| name.first().is_some_and(|byte| !byte.is_ascii_digit())));
+            at = bytes.len() - words.rest.len();
+        } else {
+            at = entry + ENTRY.len();
+        }
     }
     found
 }
+
+/// What begins a kernel.
+const ENTRY: &[u8] = b".entry";
 
 /// Words of PTX: identifiers and directives; other characters, comments and strings are passed over.
 struct Words<'a> {
@@ -43,22 +68,27 @@ impl<'a> Iterator for Words<'a> {
 
     fn next(&mut self) -> Option<&'a [u8]> {
         loop {
-            let skipped = match self.rest {
-                [] => return None,
-                [b'/', b'/', ..] => memchr::memchr(b'\n', self.rest).unwrap_or(self.rest.len()),
-                [b'/', b'*', after @ ..] => memchr::memmem::find(after, b"*/").map_or(self.rest.len(), |end| end + 4),
-                [b'"', after @ ..] => memchr::memchr2(b'"', b'\n', after).map_or(self.rest.len(), |end| end + 2),
-                [first, ..] if is_word(*first) => {
-                    // A directive's dot begins a word, one inside is part of an instruction.
-                    let length = self.rest.iter().position(|byte| !is_word(*byte)).unwrap_or(self.rest.len());
-                    let (word, rest) = self.rest.split_at(length);
-                    self.rest = rest;
-                    return Some(word);
-                }
-                _ => 1,
-            };
-            self.rest = &self.rest[skipped..];
+            let first = self.rest.first()?;
+            if is_word(*first) {
+                // A directive's dot begins a word, one inside is part of an instruction.
+                let length = self.rest.iter().position(|byte| !is_word(*byte)).unwrap_or(self.rest.len());
+                let (word, rest) = self.rest.split_at(length);
+                self.rest = rest;
+                return Some(word);
+            }
+            self.rest = &self.rest[passed_over(self.rest).unwrap_or(1)..];
         }
+    }
+}
+
+/// The length of the comment or string that begins here. One that is not closed goes to the text's end.
+fn passed_over(rest: &[u8]) -> Option<usize> {
+    let all = rest.len();
+    match rest {
+        [b'/', b'/', ..] => Some(memchr::memchr(b'\n', rest).unwrap_or(all)),
+        [b'/', b'*', after @ ..] => Some(memchr::memmem::find(after, b"*/").map_or(all, |end| end + 4)),
+        [b'"', after @ ..] => Some(memchr::memchr2(b'"', b'\n', after).map_or(all, |end| end + 2)),
+        _ => None,
     }
 }
 
@@ -107,5 +137,8 @@ mod tests {
         assert_eq!(target(TEXT), Some(Arch { number: 90, suffix: Some('a') }));
         assert_eq!(target(".version 1.0"), None);
         assert_eq!(kernels(TEXT), [&b"_Z1fv"[..], b"g$1"]);
+        let odd = "x.entry a() .entry.b c() /* .entry d */.entry e() \".entry f\".entry /* g */ h() .entry 1() // .entry i";
+        assert_eq!(kernels(odd), [&b"e"[..], b"h"]);
+        assert_eq!(kernels(".entry"), [&b""[..]; 0]);
     }
 }

@@ -107,7 +107,7 @@ impl<'a> Reader<'a, '_> {
     /// Takes what a file holds, or a member of a library; nothing is known about bytes of no form.
     fn file(&mut self, bytes: &'a [u8], place: &Place) -> Option<Form> {
         if ptx::is_ptx(bytes) {
-            let text = String::from_utf8_lossy(ptx::trimmed(bytes));
+            let text = ptx::text(bytes);
             self.part(Part { place: place.clone(), arch: ptx::target(&text), source: None, content: Content::Ptx(text) });
             return Some(Form::Ptx);
         }
@@ -227,8 +227,8 @@ impl<'a> Reader<'a, '_> {
         }
         if ptx::is_ptx(&bytes) {
             return Ok(Content::Ptx(match bytes {
-                Cow::Borrowed(bytes) => String::from_utf8_lossy(ptx::trimmed(bytes)),
-                Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(ptx::trimmed(&bytes)).into_owned()),
+                Cow::Borrowed(bytes) => ptx::text(bytes),
+                Cow::Owned(bytes) => Cow::Owned(ptx::text(&bytes).into_owned()),
             }));
         }
         Err(match entry.kind {

@@ -12,7 +12,6 @@ pub(crate) mod memory_opcodes;
 pub(crate) mod module_proof;
 pub(crate) mod recursion;
 pub mod report;
-pub(crate) mod shares;
 pub(crate) mod source_location;
 pub(crate) mod stores;
 pub(crate) mod unwinding;

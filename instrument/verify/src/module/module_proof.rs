@@ -8,7 +8,6 @@ use crate::module::functions::{Answers, Functions};
 use crate::module::marked::Marks;
 use crate::module::recursion;
 use crate::module::report::{Assumption as Granted, Bound, Code, Fault, Report, Verdict};
-use crate::module::shares::{self, Run};
 use crate::module::source_location::Lines;
 use crate::module::stores::{self, Surroundings};
 use crate::module::weights::weigh;
@@ -18,7 +17,7 @@ use crate::rank::loops::{LoopProof, Proof, Why};
 use crate::rank::nest::connected;
 use crate::rank::precision::rounds;
 use crate::rank::weight::Weight;
-use cuinstr_ptx::{Function, Module, is_system};
+use cuinstr_ptx::{Function, Module, Run, each_share, is_system};
 use std::ops::Range;
 
 /// The report about a module.
@@ -30,7 +29,7 @@ pub(crate) fn report(text: &str, module: &Module<'_>, run: &Run<'_>) -> Report {
     faults.extend(misshapen(module, functions.passes_by_cache, &lines));
     let mut all: Vec<Vec<LoopProof>> = Vec::with_capacity(module.functions.len());
     let mut assumptions = pointers(&functions, &lines);
-    for (proofs, more, taken) in shares::each(&module.functions, run, |share| prove_all(&functions, share, &lines)) {
+    for (proofs, more, taken) in each_share(&module.functions, run, |share| prove_all(&functions, share, &lines)) {
         all.extend(proofs);
         faults.extend(more);
         assumptions.extend(taken);

@@ -82,7 +82,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn new(text: &str) -> Self {
-        Self { starts: std::iter::once(0).chain(text.bytes().zip(1..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next)).collect() }
+        Self { starts: std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1)).collect() }
     }
 
     /// The line of a statement.

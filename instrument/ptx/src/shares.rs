@@ -1,8 +1,8 @@
 //! A module's functions in shares, which may be looked at by one thread each.
 //!
-//! What is found of a share depends on it alone. So the report is the same however the work is done.
+//! What is found of a share depends on it alone. So it is the same however the work is done.
 
-use cuinstr_ptx::Function;
+use crate::function::Function;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ const SHARE: usize = 1 << 17;
 pub type Run<'r> = dyn Fn(usize, &(dyn Fn(usize) + Sync)) + 'r;
 
 /// Does something with each share, and gives what came of them in order.
-pub(crate) fn each<T: Send>(functions: &[Function<'_>], run: &Run<'_>, does: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+pub fn each_share<T: Send>(functions: &[Function<'_>], run: &Run<'_>, does: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
     let shares = shares(functions);
     let found: Vec<Mutex<Option<T>>> = shares.iter().map(|_| Mutex::new(None)).collect();
     run(shares.len(), &|nth| {
@@ -49,11 +49,11 @@ mod tests {
         let comment = "// a comment\n".repeat(2_000);
         let functions: Vec<String> = (0..40).map(|nth| format!(".func f{nth}() {{ {comment} ret; }}\n")).collect();
         let text = format!(".version 9.0\n.target sm_90\n.address_size 64\n{}", functions.concat());
-        let module = cuinstr_ptx::parse(&text);
+        let module = crate::parse(&text);
         let backwards: &Run<'_> = &|count, work| (1..count).rev().for_each(work);
-        let found = each(&module.functions, backwards, |share| share);
+        let found = each_share(&module.functions, backwards, |share| share);
         assert!(found.len() > 5, "{found:?}");
         assert_eq!(found.iter().cloned().flatten().collect::<Vec<_>>(), (0..40).collect::<Vec<_>>());
-        assert!(each(&[], backwards, |share| share).is_empty());
+        assert!(each_share(&[], backwards, |share| share).is_empty());
     }
 }
