@@ -94,6 +94,7 @@ impl<'a> Calls<'a> {
             .collect();
         for index in seen {
             match type_of(index) {
+                Some(of) if !self.any_type.is_empty() => self.by_type.entry(of).or_default().push(index),
                 Some(of) => self.by_type.get_mut(&of).into_iter().for_each(|all| all.push(index)),
                 None => self.by_type.values_mut().chain([&mut self.any_type]).filter(|all| !all.is_empty()).for_each(|all| all.push(index)),
             }

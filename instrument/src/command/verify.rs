@@ -113,7 +113,7 @@ impl Printer<'_> {
                 let is_file = part.place == cuinstr_image::Place::default();
                 let shown = if is_file { name.to_owned() } else { format!("{name}: {}", part.place) };
                 self.progress.now(&format!("proving {shown}"));
-                self.module(&shown, text, part.place.is_relocatable(), &mut unit);
+                self.module(&shown, text, &part.place, &mut unit);
                 if written.is_ok() {
                     written = self.write();
                 }
@@ -205,12 +205,12 @@ impl Printer<'_> {
     }
 
     /// One PTX text.
-    fn module(&mut self, name: &str, text: &str, is_linked: bool, unit: &mut Unit) {
+    fn module(&mut self, name: &str, text: &str, place: &cuinstr_image::Place, unit: &mut Unit) {
         let report = verify_ptx_on(text, &cores::each);
         unit.kernels += report.kernels.len();
         unit.program.add(&report);
-        if is_linked {
-            unit.program.link(&report);
+        if place.is_relocatable() {
+            unit.program.link(&place.container(), &report);
         }
         if self.args.format == VerifyFormat::Json {
             self.json(name, &report);

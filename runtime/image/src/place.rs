@@ -22,6 +22,12 @@ impl Place {
         self.section.as_deref().is_some_and(|section| section.starts_with("__nv_relfatbin"))
     }
 
+    /// The fat binary around it: a name that no other one of the file has.
+    #[must_use]
+    pub fn container(&self) -> String {
+        format!("{:?}", self.container_key())
+    }
+
     pub(crate) fn container_key(&self) -> (Option<usize>, Option<String>, Option<usize>) {
         (self.member.as_ref().map(|(index, _)| *index), self.section.clone(), self.container)
     }

@@ -109,6 +109,89 @@ fn another_unit_may_hand_over_a_function_that_it_sees() {
     assert!(!is_cycle(&caller("")) && is_cycle(&caller(".visible")) && is_cycle(&caller(".weak")));
 }
 
+/// A poll, in front of which and behind which a function may call another.
+const POLL: &str = ".reg .pred %q; .reg .b32 %a, %b; .reg .b64 %at;\nld.global.u64 %at, [cuinstr_control_v1+16];\nld.relaxed.sys.u32 %a, [%at];\n\
+     ld.global.u32 %b, [cuinstr_control_v1+8];\nsetp.eq.u32 %q, %a, %b;\n@%q exit;\n";
+
+const CONTROL: &str = ".weak .global .align 8 .b8 cuinstr_control_v1[1192];\n";
+
+fn calls_each(name: &str, body: &str) -> String {
+    format!(".visible .func {name}()\n{{\n{body}ret;\n}}\n")
+}
+
+#[test]
+fn what_functions_of_a_cycle_call_in_another_unit_all_of_them_call() {
+    // `g`, `f`, `h`, `g`: no poll is passed. Within its unit the cycle of `f` and `g` polls.
+    let polled = [calls_each("f", &format!("call h;\n{POLL}call g;\n")), calls_each("g", "call f;\n")].concat();
+    let kernel = ".visible .entry k()\n{\ncall g;\nret;\n}\n";
+    let one = unit(&format!("{CONTROL}.extern .func h();\n.visible .func g();\n{polled}{kernel}"));
+    assert!(one.loops.iter().all(|found| found.verdict.holds()), "{one:#?}");
+    let program = |body: &str| {
+        let mut program = Program::default();
+        program.add(&one);
+        program.add(&unit(&format!(".extern .func g();\n{}", calls_each("h", body))));
+        program.findings()
+    };
+    assert_eq!(program(""), []);
+    let found = program("call g;\n");
+    assert!(found.iter().any(|found| found.recursion), "{found:#?}");
+}
+
+#[test]
+fn each_activation_may_call_what_another_unit_has() {
+    let body = format!("{POLL}@%q call f;\ncall w;\n");
+    let one = format!("{CONTROL}.extern .func w();\n{}.visible .entry k()\n{{\ncall f;\nret;\n}}\n", calls_each("f", &body));
+    assert_eq!(program(&[&one, &calls("w", 1_000, "")]).findings(), []);
+    let found = program(&[&one, &calls("w", 1_100, "")]).findings();
+    assert!(found.iter().any(|found| found.function == "f" && matches!(found.verdict, Verdict::TooMany { .. })), "{found:#?}");
+}
+
+/// The same within one unit: each of several functions has a frame of its own, of 8 bytes in machine code.
+#[test]
+fn as_many_activations_return_as_a_stack_holds_addresses() {
+    let ring = |rounds: u32| {
+        let next = |nth: usize| format!("f{}", (nth + 1) % 64);
+        let heads: String = (0..64).map(|nth| format!(".visible .func f{nth}();\n")).collect();
+        let function = |nth: usize| {
+            let poll = if nth == 0 { format!("{POLL}@%q ret;\n") } else { String::new() };
+            calls_each(&format!("f{nth}"), &format!("{poll}call {};\ncall w;\n", next(nth)))
+        };
+        let functions: String = (0..64).map(function).collect();
+        let text = format!("{CONTROL}{heads}{}{functions}.visible .entry k()\n{{\ncall f0;\nret;\n}}\n", calls("w", rounds, ""));
+        unit(&text).loops.iter().all(|found| found.verdict.holds())
+    };
+    assert!(ring(1_000) && !ring(1_100));
+}
+
+#[test]
+fn kernels_of_several_units_may_launch_each_other() {
+    let launch = |kernel: &str| {
+        format!(
+            ".reg .b64 %d<3>;\nmov.u64 %d1, {kernel};\n{{ .param .b64 p0; .param .align 4 .b8 p1[12]; .param .align 4 .b8 p2[12]; .param .b32 p3; .param .b64 r0;\n\
+             st.param.b64 [p0], %d1;\ncall (r0), cudaGetParameterBufferV2, (p0, p1, p2, p3);\nld.param.b64 %d2, [r0]; }}\n\
+             {{ .param .b64 p0; .param .b64 p1; .param .b32 r0;\nst.param.b64 [p0], %d2;\ncall (r0), cudaLaunchDeviceV2, (p0, p1); }}\n"
+        )
+    };
+    let runtime = ".extern .func (.param .b64 r) cudaGetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12], .param .b32 s);\n\
+                   .extern .func (.param .b32 r) cudaLaunchDeviceV2(.param .b64 p, .param .b64 s);\n";
+    let one_unit = |letter: &str, calls: &str| {
+        let (own, kernel) = (calls_each(&format!("f{letter}"), &launch(&format!("k{letter}"))), format!(".visible .entry k{letter}()"));
+        format!("{runtime}.extern .func {calls}();\n{kernel};\n{own}{kernel}\n{{\ncall {calls};\nret;\n}}\n")
+    };
+    let found = program(&[&one_unit("a", "fb"), &one_unit("b", "fa")]).findings();
+    assert!(found.iter().any(|found| found.recursion), "{found:#?}");
+    assert_eq!(program(&[&one_unit("a", "fb"), &one_unit("b", "fc")]).findings(), []);
+}
+
+#[test]
+fn a_function_of_unknown_size_keeps_no_other_out() {
+    // Only `z` has its address taken, and may be of any type.
+    let text = ".extern .global .align 8 .u64 given;\n.func z(.param .align 4 .b8 x[])\n{\nret;\n}\n.global .u64 taken = z;\n\
+                .visible .func f()\n{\n.reg .b64 %d<2>;\nld.global.u64 %d1, [given];\n$T: .callprototype _ ();\ncall %d1, (), $T;\nret;\n}\n\
+                .visible .entry k()\n{\ncall f;\nret;\n}\n";
+    assert!(unit(text).loops.iter().any(|found| found.recursion && !found.verdict.holds()));
+}
+
 /// A function that waits by the clock if its word is not zero, and then ends as it is told.
 fn waits(name: &str, end: &str) -> String {
     format!(
@@ -162,20 +245,24 @@ fn a_function_that_others_do_not_see_defines_nothing_for_them() {
 
 #[test]
 fn units_that_are_linked_have_one_control_block() {
-    let has_two = |units: &[(&str, &str)]| {
+    let has_two = |units: &[(&str, &str, &str)]| {
         let mut program = Program::default();
-        for (target, linkage) in units {
+        for (object, target, linkage) in units {
             let text = format!("{HEAD}{linkage} .global .align 8 .b8 cuinstr_control_v1[1192];\n");
-            program.link(&verify_ptx(&text.replace("sm_90", target)));
+            program.link(object, &verify_ptx(&text.replace("sm_90", target)));
         }
         program.has_two_controls()
     };
-    assert!(has_two(&[("sm_90", ""), ("sm_90", ".weak")]) && has_two(&[("sm_90", ".visible"), ("sm_90", "")]));
-    assert!(!has_two(&[("sm_90", ".extern"), ("sm_90", ".weak")]) && !has_two(&[("sm_90", ".weak"), ("sm_90", ".weak")]));
-    assert!(!has_two(&[("sm_90", "")]));
-    assert!(has_two(&[("sm_90", ""), ("sm_90, texmode_unified", "")]) && has_two(&[("sm_90", ""), ("sm_90, debug", ".weak")]));
-    // The driver takes one of these.
-    assert!(!has_two(&[("sm_80", ""), ("sm_90", "")]));
+    let two = |one: &str, other: &str| has_two(&[("a", "sm_90", one), ("b", "sm_90", other)]);
+    assert!(two("", ".weak") && two(".visible", ""));
+    assert!(!two(".extern", ".weak") && !two(".weak", ".weak"));
+    assert!(!has_two(&[("a", "sm_90", "")]));
+    // The linker takes what its target runs.
+    for targets in [["sm_90", "sm_90, texmode_unified"], ["sm_90", "sm_90a"], ["sm_80", "sm_90"]] {
+        assert!(has_two(&[("a", targets[0], ""), ("b", targets[1], "")]), "{targets:?}");
+    }
+    // It takes one of an object's own.
+    assert!(!has_two(&[("a", "sm_80", ""), ("a", "sm_90", "")]));
 }
 
 #[test]

@@ -454,7 +454,7 @@ pub(in crate::polls) fn brief_loop(out: &mut Insertion<'_>, number: u32, loop_: 
     let meets = *order == Order::NotEqual || matches!(order, Order::Less | Order::Greater) && size == 1;
     let less = if meets { *step } else { 0 };
     let constant = bound.parse::<i64>().ok();
-    let end = constant.map_or_else(|| (*bound).to_owned(), |bound| bound.wrapping_sub(less).to_string());
+    let end = constant.map_or_else(|| bound.to_string(), |bound| bound.wrapping_sub(less).to_string());
     let (far, near) = if *step > 0 { (end.as_str(), *variable) } else { (*variable, end.as_str()) };
     let _ = write!(out, "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t.reg .b{width} {x}, %__cuinstr_y;\n\tsub.s{width} {x}, {far}, {near};");
     let long = |out: &mut Insertion<'_>, setp: &str| {

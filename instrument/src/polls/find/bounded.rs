@@ -1,6 +1,6 @@
 //! How often a loop runs at most whose start is known to lie between two numbers, as that of a thread's own share does: `for (i = threadIdx.x; i < 512; …)`.
 
-use super::counted::{Context, Order};
+use super::counted::{Context, Induction, Order};
 use cuinstr_ptx::{Edge, Operand, Register};
 use std::cell::RefCell;
 
@@ -53,7 +53,7 @@ impl Context<'_, '_> {
         let (test, holds) = self.test_at(block, goes_on_if_taken)?;
         let (order, is_signed, width) = self.comparison(test, holds)?;
         let [_, Operand::Register(tested), bound] = *self.code.operands(test) else { return None };
-        let (variable, step, is_exact) = self.moves(number, tested, latch, width)?;
+        let (variable, step, is_exact) = self.moves(number, (test, tested), latch, width)?;
         let bound = match bound {
             Operand::Integer(bound) => near((bound, bound))?,
             _ => self.pins.and_then(|_| self.range(bound, &mut { MOST_BACK }))?,
@@ -72,16 +72,16 @@ impl Context<'_, '_> {
         let is_met = match order {
             Order::NotEqual => is_exact && start.0 == start.1 && bound.0 == bound.1 && distance > 0 && distance % step == 0,
             Order::Less | Order::LessEqual => is_signed || start.0 >= 0 && bound.0 >= 0,
-            // Below zero there is no number without a sign.
-            Order::Greater | Order::GreaterEqual => is_signed || start.0 >= 0 && bound.0 >= -step,
+            // Below zero there is no number without a sign, and the first step is made in front of the test.
+            Order::Greater | Order::GreaterEqual => is_signed || start.0.min(bound.0) >= -step,
         };
         // One round more than the division says, for bounds that are passed.
         is_met.then(|| distance.max(0).unsigned_abs() / step.unsigned_abs() + 1)
     }
 
     /// The variable behind a tested register, the least that each iteration adds to it, and whether each adds just that.
-    fn moves(&self, number: u32, tested: Register, latch: u32, width: u8) -> Option<(Register, i64, bool)> {
-        if let Some((variable, _, step)) = self.induction(number, tested, latch, width) {
+    fn moves(&self, number: u32, (test, tested): (u32, Register), latch: u32, width: u8) -> Option<(Register, i64, bool)> {
+        if let Some(Induction { variable, step, .. }) = self.induction(number, (test, tested), latch, width) {
             return Some((variable, step, true));
         }
         let added = self.only_writer(number, tested, latch)?;
@@ -99,8 +99,9 @@ impl Context<'_, '_> {
         for statement in self.writers.of(variable).filter(|statement| !self.loops.holds(number, self.block_of(*statement))) {
             let block = self.block_of(statement);
             if let Some((_, step)) = self.added(statement, self.code.width(variable)).filter(|(base, _)| *base == variable) {
-                // A remainder loop has gone on with it.
-                let trips = before.get(self.loops.innermost(block) as usize).copied().flatten()?;
+                // A remainder loop has gone on with it, which runs as often as this one.
+                let inner = self.loops.innermost(block) as usize;
+                let trips = before.get(inner).copied().flatten().filter(|_| self.loops.all[inner].outer == one.outer)?;
                 more = more.checked_add(i64::try_from(trips).ok()?.checked_mul(step)?).filter(|more| (0..FAR).contains(more))?;
                 continue;
             }
@@ -122,6 +123,8 @@ impl Context<'_, '_> {
             let context = if is_sum { *self } else { Context { pins: None, ..*self } };
             return Some(context.value(writer, left).unwrap_or_else(|| pins.pin(register, writer)));
         }
+        // Whoever calls the function wrote a parameter.
+        self.code.declaration(register)?;
         let mut found = None;
         for statement in self.writers.of(register) {
             found = Some(join(found, self.value(statement, left).filter(|_| !self.function.statements[statement as usize].guarded)?));

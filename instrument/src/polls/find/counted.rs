@@ -3,6 +3,7 @@
 use super::bounded::Pins;
 use super::{Loops, Writers};
 use cuinstr_ptx::{Code, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest step of an induction variable. With the most iterations of a strip the distance stays below 2^31.
@@ -79,8 +80,8 @@ pub(in crate::polls) struct Counted<'a> {
     pub(in crate::polls) register: Register,
     /// What the comparison reads of it, if that is its value after the step.
     pub(in crate::polls) tested: Option<&'a str>,
-    /// What it goes towards: a register or a number.
-    pub(in crate::polls) bound: &'a str,
+    /// What it goes towards: a register, or a number in decimal.
+    pub(in crate::polls) bound: Cow<'a, str>,
     /// What is added in each iteration.
     pub(in crate::polls) step: i64,
     /// How the two are compared while the loop goes on.
@@ -89,6 +90,18 @@ pub(in crate::polls) struct Counted<'a> {
     pub(in crate::polls) is_signed: bool,
     /// Bits of both.
     pub(in crate::polls) width: u8,
+}
+
+/// An induction variable.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Induction {
+    /// What holds it at the header.
+    pub(super) variable: Register,
+    /// The statement that adds, and what it adds.
+    pub(super) added: u32,
+    pub(super) step: i64,
+    /// Whether the test reads its value after the step.
+    pub(super) is_new: bool,
 }
 
 /// What is joined to a loop's comparison.
@@ -242,19 +255,18 @@ impl<'a> Context<'_, 'a> {
             if !invariant(bound) {
                 continue;
             }
-            let Some((variable, written, step)) = self.induction(number, tested, latch, width) else { continue };
+            let Some(Induction { variable, added, step, is_new }) = self.induction(number, (test, tested), latch, width) else { continue };
             if !order.fits(step) || step.abs() > MOST_STEP {
                 continue;
             }
             let register = variable;
-            let at = self.function.statements[written as usize];
-            let variable = self.spelled(written, usize::from(!self.is_written_by(written, variable)))?;
+            let at = self.function.statements[added as usize];
+            let variable = self.spelled(added, usize::from(!self.is_written_by(added, variable)))?;
             let bound = match bound {
-                Operand::Integer(_) => self.number(test, nth)?,
-                _ => self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?,
+                Operand::Integer(number) => Cow::Owned(number.to_string()),
+                _ => Cow::Borrowed(self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?),
             };
             let is_named = at.scope == scope && self.declared.means_one(self.function, variable, header);
-            let is_new = written < test && self.is_written_by(written, tested);
             let tested = self.spelled(test, 3 - nth).filter(|_| is_new);
             return is_named.then_some(Counted { test, variable, register, tested, bound, step, order, is_signed, width });
         }
@@ -303,13 +315,6 @@ impl<'a> Context<'_, 'a> {
         self.writers.last_of(register, statement..statement + 1).is_some()
     }
 
-    /// A number operand as it is spelled.
-    fn number(&self, statement: u32, nth: usize) -> Option<&'a str> {
-        let at = self.function.statements.get(statement as usize)?;
-        let text = Span { start: at.opcode, end: at.end }.of(self.text);
-        text.split(',').nth(nth).map(str::trim).filter(|number| number.parse::<i64>().is_ok())
-    }
-
     pub(super) fn comparison(&self, test: u32, holds: bool) -> Option<(Order, bool, u8)> {
         let mut parts = self.code.opcode(test).split('.');
         if parts.next() != Some("setp") {
@@ -330,21 +335,32 @@ impl<'a> Context<'_, 'a> {
         Some((if holds { Order::of(name) } else { Order::negated(name) }?, is_signed, width))
     }
 
-    /// The variable at the header behind a tested register, the statement that adds, and the step.
-    pub(super) fn induction(&self, number: u32, tested: Register, latch: u32, width: u8) -> Option<(Register, u32, i64)> {
+    /// What a loop's test, which reads the register `tested`, says of an induction variable.
+    pub(super) fn induction(&self, number: u32, (test, tested): (u32, Register), latch: u32, width: u8) -> Option<Induction> {
         let written = self.only_writer(number, tested, latch)?;
-        // `mov variable, next` in front of the back edge, and the test is of the variable itself.
         if let Some(next) = self.moved(written) {
+            // `add next, variable, step`, and behind it `mov variable, next`: in front of it the header's variable would be an older one.
             let added = self.only_writer(number, next, latch)?;
             let (base, step) = self.added(added, width)?;
-            return (base == tested).then_some((tested, added, step));
+            let is_new = self.precedes(written, test);
+            return (base == tested && self.precedes(added, written)).then_some(Induction { variable: tested, added, step, is_new });
         }
-        let (base, step) = self.added(written, width)?;
-        if base == tested {
-            return Some((tested, written, step));
+        let (variable, step) = self.added(written, width)?;
+        let is_new = self.precedes(written, test);
+        if variable != tested {
+            // The same, and the test is of `next`.
+            let moved = self.only_writer(number, variable, latch)?;
+            if self.moved(moved) != Some(tested) || !self.precedes(written, moved) || !is_new {
+                return None;
+            }
         }
-        let moved = self.only_writer(number, base, latch)?;
-        (self.moved(moved) == Some(tested)).then_some((base, written, step))
+        Some(Induction { variable, added: written, step, is_new })
+    }
+
+    /// Whether a statement runs in front of another in each iteration, where both run once.
+    fn precedes(&self, one: u32, other: u32) -> bool {
+        let (from, to) = (self.block_of(one), self.block_of(other));
+        if from == to { one < other } else { self.loops.dominates(from, to) }
     }
 
     pub(super) fn only_writer(&self, number: u32, register: Register, latch: u32) -> Option<u32> {

@@ -3,7 +3,7 @@
 use super::before_label;
 use crate::polls::emit;
 use crate::polls::find::counted::Context;
-use cuinstr_ptx::{Edge, Flow, Function, Kind, Span, tokens};
+use cuinstr_ptx::{Edge, Flow, Function, Kind, Span, Statement, tokens};
 use std::ops::Range;
 
 /// Most statements of what is written twice.
@@ -75,18 +75,29 @@ impl Copied {
         let text = Span { start: at, end: behind }.of(context.text);
         let labels = &context.function.labels;
         let [from, to] = [self.first, self.end].map(|statement| labels.partition_point(|label| label.statement < statement));
-        let labels: Vec<&str> = labels[from..to].iter().map(|label| label.name).collect();
+        let labels = &labels[from..to];
+        // A label may be named like an opcode or a register, and is meant where it stands and where a branch names it.
+        let targets = (self.first..self.end).filter_map(|statement| target(context.text, context.function.statements[statement as usize]));
+        let mut named: Vec<u32> = labels.iter().map(|label| label.at).chain(targets).collect();
+        named.sort_unstable();
         let mut copy = String::with_capacity(text.len() + 16 * labels.len());
         for token in tokens(text) {
             let word = token.span.of(text);
-            let label = if token.kind == Kind::Word { labels.iter().position(|label| *label == word) } else { None };
-            match label {
+            let is_label = token.kind == Kind::Word && named.binary_search(&(at + token.span.start)).is_ok();
+            match labels.iter().position(|label| label.name == word).filter(|_| is_label) {
                 Some(nth) => copy.push_str(&emit::brief_label(number, nth)),
                 None => copy.push_str(word),
             }
         }
         copy
     }
+}
+
+/// Where a branch names its label.
+fn target(text: &str, branch: Statement) -> Option<u32> {
+    let span = Span { start: branch.opcode, end: branch.end };
+    let words = tokens(span.of(text)).filter(|token| token.kind == Kind::Word);
+    words.skip(1).last().filter(|_| branch.flow == Flow::Branch).map(|name| span.start + name.span.start)
 }
 
 /// Whether threads run an instruction together, or ask who runs it.

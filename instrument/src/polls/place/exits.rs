@@ -39,8 +39,9 @@ pub(in crate::polls) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel
             if branch.flow == Flow::Branch && branch.guarded && takes(Some(true)) {
                 let guard = Span { start: branch.start, end: branch.opcode };
                 let name = tokens(guard.of(text)).find(|token| token.kind == Kind::Word).map(|token| token.span.of(guard.of(text)));
+                let is_negated = tokens(guard.of(text)).any(|token| token.kind == Kind::Mark(b'!'));
                 if let Some(name) = name.filter(|_| behind[source as usize]) {
-                    put(branch.start, Some((name, !guard.of(text).contains('!'))));
+                    put(branch.start, Some((name, !is_negated)));
                 }
             } else if branch.flow == Flow::Branch && !branch.guarded {
                 put(branch.start, None);

@@ -6,7 +6,7 @@ use crate::polls::emit::Place;
 use crate::polls::emit::irreducible as emit;
 use crate::polls::find::Irreducible;
 use cuinstr_abi::sites::Form;
-use cuinstr_ptx::{Flow, Kind, Span, TableKind, Target, tokens};
+use cuinstr_ptx::{Flow, Kind, TableKind, Target, tokens, unsigned};
 use std::collections::BTreeMap;
 
 /// The logarithm of what a way from entry to entry weighs at least, in units: what lies on it is not counted, and may set up loops.
@@ -118,9 +118,9 @@ impl Placer<'_, '_> {
             if jumps && statement.flow == Flow::Table {
                 tables.entry(last).or_default().push(way);
             } else if jumps {
-                let guard = Span { start: statement.start, end: statement.opcode }.of(self.module.text);
+                let guard = self.guard(way.source);
                 let mut out = self.edits.at(statement.start);
-                emit::leads(&mut out, guard.trim(), &way.label);
+                emit::leads(&mut out, &guard, &way.label);
                 emit::skips(&mut out, ways.behind.get(&last).copied());
             }
         }
@@ -164,7 +164,7 @@ fn listed(table: &str) -> Vec<String> {
     while let Some(name) = words.next() {
         let name = name.span.of(table);
         match words.next_if(|next| next.kind == Kind::Number) {
-            Some(count) => labels.extend((0..count.span.of(table).parse().unwrap_or(0)).map(|nth: u32| format!("{name}{nth}"))),
+            Some(count) => labels.extend((0..unsigned(count.span.of(table)).unwrap_or(0)).map(|nth| format!("{name}{nth}"))),
             None => labels.push(name.to_owned()),
         }
     }

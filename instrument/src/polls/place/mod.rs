@@ -365,6 +365,12 @@ impl<'a> Placer<'_, 'a> {
         Some((name.span.of(text), self.context.code.guard(self.last(block))?.1))
     }
 
+    /// The guard of a block's last statement; empty without one. The user's own text may have a comment in it.
+    fn guard(&self, block: u32) -> String {
+        let spelled = |(name, holds)| format!("@{}{name}", if holds { "" } else { "!" });
+        self.predicate(block).map(spelled).unwrap_or_default()
+    }
+
     fn start_of(&self, statement: u32) -> u32 {
         self.context.function.statements[statement as usize].start
     }

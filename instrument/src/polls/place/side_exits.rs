@@ -54,15 +54,18 @@ impl<'a> Placer<'_, 'a> {
                 };
                 writers.next().is_some_and(is_written) && writers.next().is_none()
             });
-            // A branch to a return asks there, and one into a cycle with several ways in is led to its header.
-            let returns = self.context.graph.edges(block).any(|edge| {
-                if self.context.loops.enters_irreducible(edge.to).0 {
+            // A branch to a return asks there, one into a cycle with several ways in is led to its header, and one that begins the next iteration of
+            // a loop around this one polls there.
+            let has_polls = self.context.graph.edges(block).any(|edge| {
+                let loops = self.context.loops;
+                let is_around = |outer| outer != number && loops.holds(outer, block);
+                if loops.enters_irreducible(edge.to).0 || loops.of_header(edge.to).is_some_and(is_around) {
                     return true;
                 }
                 let first = self.context.graph.blocks[edge.to as usize].first as usize;
                 matches!(function.statements[first].flow, Flow::Return | Flow::End)
             });
-            if is_own && !returns && statement.scope == scope && declared.means_one(function, predicate, header) {
+            if is_own && !has_polls && statement.scope == scope && declared.means_one(function, predicate, header) {
                 ways.push(block);
             }
         }
@@ -73,8 +76,8 @@ impl<'a> Placer<'_, 'a> {
         ways.sort_by(|one, other| if self.context.loops.dominates(*one, *other) { Ordering::Less } else { Ordering::Greater });
         for (way, nth) in ways.iter().zip(0..) {
             let branch = function.statements[self.last(*way) as usize];
-            let guard = Span { start: branch.start, end: branch.opcode }.of(self.module.text).trim();
-            emit::leaves(&mut self.edits.at(branch.start), (name, nth), guard);
+            let guard = self.guard(*way);
+            emit::leaves(&mut self.edits.at(branch.start), (name, nth), &guard);
             emit::stays(&mut self.edits.at(branch.end + 1), (name, nth));
         }
         let again = self.ways_out(name, test, &ways);

@@ -15,8 +15,8 @@ pub struct Program {
     /// Functions by name. One that other units do not see has its unit's number behind a zero byte.
     functions: BTreeMap<String, Function>,
     units: usize,
-    /// For each target how many units are linked, and whether one has a control block that others do not see.
-    controls: BTreeMap<Option<String>, (usize, bool)>,
+    /// For each object that is linked whether it has a control block that others do not see.
+    controls: BTreeMap<String, bool>,
 }
 
 /// What a unit says of a function.
@@ -73,14 +73,10 @@ impl Program {
         }
     }
 
-    /// Notes that the device linker links a unit with others of its target: relocatable code.
-    pub fn link(&mut self, report: &Report) {
-        // Options stand behind the architecture. The linker takes units of one architecture together.
-        let is_between = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
-        let architecture = report.target.as_deref().and_then(|target| target.split(is_between).find(|word| word.starts_with("sm_")));
-        let (units, has_own) = self.controls.entry(architecture.map(str::to_owned)).or_default();
-        *units += 1;
-        *has_own |= report.has_own_control;
+    /// Notes that the device linker links a text with those of other objects: relocatable code. An object may have one for each architecture, and
+    /// the linker takes any that its target runs.
+    pub fn link(&mut self, object: &str, report: &Report) {
+        *self.controls.entry(object.to_owned()).or_default() |= report.has_own_control;
     }
 
     /// Whether some unit defines a function.
@@ -89,10 +85,10 @@ impl Program {
         self.functions.contains_key(function)
     }
 
-    /// Whether one of several units that are linked has a control block of its own: the host writes to another one.
+    /// Whether one of several objects that are linked has a control block of its own: the host writes to another one.
     #[must_use]
     pub fn has_two_controls(&self) -> bool {
-        self.controls.values().any(|(units, has_own)| *units > 1 && *has_own)
+        self.controls.len() > 1 && self.controls.values().any(|has_own| *has_own)
     }
 
     /// What is not proved of calls between units.

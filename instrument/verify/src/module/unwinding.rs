@@ -12,9 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most bytes of a thread's stack: the CUDA programming guide's "amount of local memory per thread", for all architectures.
 const MOST_STACK: u64 = 512 << 10;
 
-/// An activation that does more behind a call keeps the address that it returns to, and a register of its caller's. It is the least that ptxas 13.0 was
-/// seen to take, for `sm_75` and `sm_80`; for newer architectures it takes 24.
-const LEAST_FRAME: u64 = 16;
+/// An activation that does more behind a call keeps the address that it returns to. ptxas 13.0 was seen to make frames with nothing else in them.
+const LEAST_FRAME: u64 = 8;
+
+/// Most activations of a thread that return one behind the other.
+pub(crate) const MOST_ACTIVATIONS: u64 = MOST_STACK / LEAST_FRAME;
 
 /// Functions that call each other, in the order in which each stands behind those that it calls.
 #[derive(Debug, Default)]
@@ -40,6 +42,16 @@ impl Cycles {
         }
         let left = sets.iter().map(Vec::len).collect();
         Self { sets, of, left }
+    }
+
+    /// Whether a function is in one.
+    pub(crate) fn holds(&self, function: u32) -> bool {
+        self.of[function as usize].is_some()
+    }
+
+    /// Whether two functions are in the same one.
+    pub(crate) fn are_together(&self, one: usize, other: u32) -> bool {
+        self.holds(other) && self.of[one] == self.of[other as usize]
     }
 
     /// The cycle that this function is the last one of, if all are asked about in turn.
@@ -70,7 +82,7 @@ pub(crate) fn unwinding(
         };
         weighed[index as usize].behind(&set, known, is_behind)
     });
-    behind.fold(CallWeight::ONE, CallWeight::beside).times(MOST_STACK / LEAST_FRAME)
+    behind.fold(CallWeight::ONE, CallWeight::beside).times(MOST_ACTIVATIONS)
 }
 
 /// Blocks that control may come to behind these.

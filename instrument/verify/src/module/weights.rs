@@ -5,9 +5,10 @@ use crate::module::call_trees::{CallWeight, Live, TooMuch, Weighed};
 use crate::module::functions::{Answers, Functions};
 use crate::module::recursion::Recursion;
 use crate::module::report::Linkage;
-use crate::module::unwinding::{Cycles, unwinding};
+use crate::module::unwinding::{Cycles, MOST_ACTIVATIONS, unwinding};
 use crate::rank::loops::LoopProof;
 use crate::rank::weight::Weight;
+use cuinstr_ptx::CallTarget;
 use std::collections::BTreeMap;
 
 /// What each function weighs.
@@ -57,28 +58,7 @@ pub(crate) fn weigh(
 
 /// What reports say of each function.
 fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], known: &Known) -> Vec<Linkage> {
-    let calls = &functions.calls;
-    let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); calls.len()];
-    let add = |outside: &mut BTreeMap<String, u64>, callee: &str, times: u64| {
-        let known = outside.entry(callee.to_owned()).or_insert(0);
-        *known = known.saturating_add(times);
-    };
-    for index in callees_first(calls) {
-        let mut own = BTreeMap::new();
-        let function = &functions.module.functions[index];
-        for at in function.calls.iter().map(|call| call.statement) {
-            if let Callee::Unknown(callee) | Callee::System(callee) = functions.callees.of(function, at) {
-                add(&mut own, callee, weighed[index].times(functions.block_of(index, at)));
-            }
-        }
-        for (statement, to) in calls[index].iter().filter(|(_, to)| !outside[*to as usize].is_empty()) {
-            let times = weighed[index].times(functions.block_of(index, *statement));
-            for (callee, more) in &outside[*to as usize] {
-                add(&mut own, callee, times.saturating_mul(*more));
-            }
-        }
-        outside[index] = own;
-    }
+    let outside = outside(functions, weighed);
     let link = |name: &str, is_shared: bool, index: usize| Linkage {
         function: name.to_owned(),
         is_shared,
@@ -95,6 +75,50 @@ fn links(functions: &Functions<'_>, weighed: &[Weighed<'_>], known: &Known) -> V
     let aliases = aliases.iter().filter_map(|(alias, of)| Some(link(alias, true, *by_name.get(of)?)));
     let own = all.iter().enumerate().map(|(index, function)| link(function.name, matches!(function.linkage, ".visible" | ".weak"), index));
     own.chain(aliases).collect()
+}
+
+/// The functions of other units that each function calls, itself or by way of others, and how often. What is behind a launch is among them, but counts nothing.
+fn outside(functions: &Functions<'_>, weighed: &[Weighed<'_>]) -> Vec<BTreeMap<String, u64>> {
+    let leads_to = &functions.leads_to;
+    let (mut cycles, returning) = (Cycles::find(leads_to), Cycles::find(&functions.calls));
+    let mut outside: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); leads_to.len()];
+    let add = |outside: &mut BTreeMap<String, u64>, callee: &str, times: u64| {
+        let known = outside.entry(callee.to_owned()).or_insert(0);
+        *known = known.saturating_add(times);
+    };
+    for index in callees_first(leads_to) {
+        let mut own = BTreeMap::new();
+        let function = &functions.module.functions[index];
+        let times = |statement: u32| weighed[index].times(functions.block_of(index, statement));
+        for call in &function.calls {
+            match (functions.callees.of(function, call.statement), call.target) {
+                // A unit may define what launches kernels elsewhere.
+                (Callee::Unknown(callee) | Callee::System(callee), _) | (Callee::Launch(_), CallTarget::Name(callee)) => {
+                    add(&mut own, callee, times(call.statement));
+                }
+                _ => {}
+            }
+        }
+        for (nth, (statement, to)) in leads_to[index].iter().enumerate().filter(|(_, (_, to))| !cycles.are_together(index, *to)) {
+            let times = if nth < functions.calls[index].len() { times(*statement) } else { 0 };
+            for (callee, more) in &outside[*to as usize] {
+                add(&mut own, callee, times.saturating_mul(*more));
+            }
+        }
+        outside[index] = own;
+        if let Some(set) = cycles.ends_with(index) {
+            // Each of them leads to what the others call, and as often as there may be activations.
+            let mut all = BTreeMap::new();
+            for function in set {
+                let activations = if returning.holds(*function) { MOST_ACTIVATIONS } else { 1 };
+                outside[*function as usize].iter().for_each(|(callee, times)| add(&mut all, callee, times.saturating_mul(activations)));
+            }
+            for function in set {
+                outside[*function as usize].clone_from(&all);
+            }
+        }
+    }
+    outside
 }
 
 /// The weight of each function, and what is too heavy in it, where so much of each function is reached: all, or `by_flag` what the flag leaves.

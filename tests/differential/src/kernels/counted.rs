@@ -216,17 +216,27 @@ impl Writer<'_> {
         if self.random.percent(8) {
             self.line(".pragma \"nounroll\"");
         }
+        // The variable may be a copy that each iteration takes first: in front of the loop it holds something else.
+        let copied =
+            (spec.place == Place::Bottom && !spec.tests_old && self.random.percent(12)).then(|| self.register(Kind::of(spec.width)));
+        if let Some(next) = &copied {
+            self.line(&format!("mov.{kind} {next}, {variable}"));
+            self.line(&format!("mov.{kind} {variable}, 5"));
+        }
         self.readable.push((variable.clone(), spec.width));
         let may = self.random.percent(if self.loops.last().is_some_and(|one| !one.may) { 15 } else { 30 });
         let uniform = self.uniform;
         self.uniform &= spec.is_uniform() && !may;
         self.place(&head);
+        if let Some(next) = &copied {
+            self.line(&format!("mov.b{} {variable}, {next}", spec.width));
+        }
         let each = (budget / trips.max(1)).saturating_sub(1);
         let ticks = self.kept.ticks.clone();
         if self.random.percent(75) {
             self.line(&format!("add.u32 {ticks}, {ticks}, 1"));
         }
-        let add = self.addition(&spec, &kind, &step);
+        let add = self.addition(&spec, &kind, &step, copied);
         let cost = match spec.place {
             Place::Top => {
                 let (predicate, when) = self.tests(&spec, &names, &variable, false);
@@ -306,7 +316,7 @@ impl Writer<'_> {
     }
 
     /// The statements of a step: the value after it is in the register that comes with them.
-    fn addition(&mut self, spec: &Spec, kind: &str, step: &str) -> (Vec<String>, String) {
+    fn addition(&mut self, spec: &Spec, kind: &str, step: &str, copied: Option<String>) -> (Vec<String>, String) {
         let Spec { width, .. } = *spec;
         let literal = spec.step.count == 1 && !step.starts_with(|first: char| !first.is_ascii_digit() && first != '-');
         let variable = self.readable.last().map(|(name, _)| name.clone()).unwrap_or_default();
@@ -315,6 +325,9 @@ impl Writer<'_> {
             Some(rest) if literal && spec.step.base < 0 && spec.step.base % 3 == 0 => format!("sub.{sign} {to}, {variable}, {rest}"),
             _ => format!("add.{sign} {to}, {variable}, {step}"),
         };
+        if let Some(next) = copied {
+            return (vec![added(&next)], next);
+        }
         if self.random.percent(25) {
             let next = self.register(Kind::of(width));
             return (vec![added(&next), format!("mov.b{width} {variable}, {next}")], next);

@@ -1,0 +1,180 @@
+//! Loops that are written in unusual ways: with polls they compute the same, ptxas takes them, and each cycle polls or is bounded.
+
+#[macro_use]
+extern crate cuinstr_trial;
+
+use cuinstr::options::{Limits, Options, PollGap, Polls};
+use cuinstr::rewrite_ptx;
+use cuinstr::verify::verify_ptx;
+use cuinstr_differential::simulated::run;
+use cuinstr_harness::header::{Header, Place};
+use cuinstr_harness::nvcc::Nvcc;
+use cuinstr_harness::sass;
+use cuinstr_simulate::Outcome;
+use cuinstr_trial::or_ignore;
+
+const HEAD: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
+
+/// A kernel that counts in `%r5` and `%r6`, from the numbers `%r1`, `%r2` and `%r4`.
+fn kernel(body: &str) -> String {
+    let parameters = ".param .u64 out, .param .u32 a, .param .u32 b, .param .u32 c";
+    let loads =
+        "ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [a]; ld.param.u32 %r2, [b]; ld.param.u32 %r4, [c]; mov.u32 %r5, 0; mov.u32 %r6, 0;";
+    let stores = "st.global.u32 [%rd1], %r5; st.global.u32 [%rd1+4], %r6;";
+    format!(
+        "{HEAD}.visible .entry k({parameters})\n{{\n.reg .pred %p<4>; .reg .b32 %r<10>; .reg .b64 %rd<2>;\n{loads}\n{body}\n{stores}\nret;\n}}\n"
+    )
+}
+
+/// What the loops are, and how each begins and goes on.
+const LOOPS: [(&str, &str); 15] = [
+    (
+        "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
+        "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
+         xor.b32 %r6, %r3, %r7;",
+    ),
+    (
+        "the same, and the copy is tested",
+        "mov.u32 %r7, %r1; mov.u32 %r3, 0;\n$L: mov.u32 %r3, %r7; add.s32 %r7, %r3, 1; add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r3, 100; @%p1 bra $L;",
+    ),
+    (
+        "the same in a loop that stands twice",
+        "$O: mov.u32 %r7, %r4; mov.u32 %r3, %r1;\n$L: mov.u32 %r3, %r7; add.s32 %r7, %r3, 1; add.s32 %r5, %r5, 1; setp.ne.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
+         add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, 9; @%p1 bra $O;",
+    ),
+    (
+        "the test is of the next value, in front of the step",
+        "mov.u32 %r3, 0; mov.u32 %r7, %r4;\n$L: setp.lt.s32 %p1, %r7, %r2; add.s32 %r5, %r5, 1; add.s32 %r7, %r3, 1; mov.u32 %r3, %r7; @%p1 bra $L;",
+    ),
+    (
+        "the next value is moved behind the step, in front of the test and behind it",
+        "mov.u32 %r3, %r1;\n$L: add.s32 %r5, %r5, %r3; add.s32 %r7, %r3, 1; mov.u32 %r3, %r7; setp.lt.s32 %p1, %r3, %r2; @%p1 bra $L;\nmov.u32 %r3, %r1;\n\
+         $M: add.s32 %r6, %r6, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r3, %r2; mov.u32 %r3, %r7; @%p1 bra $M;",
+    ),
+    (
+        "a way out of the inner loop begins the outer one's next iteration",
+        "$O: mov.u32 %r3, %r1; add.s32 %r6, %r6, 1;\n$L: add.s32 %r5, %r5, %r3; and.b32 %r7, %r5, 63; setp.eq.s32 %p3, %r7, %r4; @%p3 bra $O; add.s32 %r3, %r3, 1;\n\
+         setp.lt.s32 %p1, %r3, %r2; @%p1 bra $L;",
+    ),
+    (
+        "a comment stands between a way out and its guard",
+        "$L: add.s32 %r5, %r5, %r1; setp.gt.s32 %p2, %r5, 700; @%p2 // found\n bra $E; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;\n$E:",
+    ),
+    (
+        "a comment stands between a way into a cycle with several and its guard",
+        "setp.lt.s32 %p3, %r4, 5; @%p3 // into the middle\n bra $B;\n$A: add.s32 %r5, %r5, 1;\n$B: add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, %r2; @%p1 bra $A;",
+    ),
+    (
+        "a comment in the guard of a return has an exclamation mark",
+        "$L: add.s32 %r5, %r5, %r1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;\nsetp.lt.s32 %p2, %r5, 7; @%p2 /* small! */ bra $E;\n\
+         st.global.u32 [%rd1+8], %r1; bra.uni $F;\n$E: ret;\n$F:",
+    ),
+    (
+        "a comment in the comparison has commas",
+        "$L: add.s32 %r5, %r5, %r1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1 /* a, b, 700, */, %r1, 30; @%p1 bra $L;",
+    ),
+    (
+        "the bound is octal",
+        "$O: and.b32 %r3, %r1, 31;\n$L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, 1; setp.ne.s32 %p1, %r3, 0100; @%p1 bra $L;\n\
+         add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, %r2; @%p2 bra $O;",
+    ),
+    (
+        "a table's labels are counted in hexadecimal",
+        "and.b32 %r7, %r4, 1;\nT: .branchtargets B<0x2>;\nbrx.idx %r7, T;\nB0: add.s32 %r5, %r5, 1;\nB1: add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, %r2; @%p1 bra B0;",
+    ),
+    (
+        "a label of a loop that stands twice is named like an opcode",
+        "$O: mov.u32 %r3, %r1;\nadd: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r4; @%p1 bra add;\n\
+         add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, %r2; @%p2 bra $O;",
+    ),
+    (
+        "a loop in front of it, which adds to its variable, stands in another loop",
+        "mov.u32 %r3, 0; mov.u32 %r7, 0;\n$Q: mov.u32 %r8, 0;\n$R: add.s32 %r3, %r3, 1; add.s32 %r8, %r8, 1; setp.lt.s32 %p1, %r8, 8; @%p1 bra $R;\n\
+         add.s32 %r7, %r7, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $Q;\n$L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, -1; setp.gt.s32 %p1, %r3, 0; @%p1 bra $L;",
+    ),
+    (
+        "it counts down without a sign, from where it may begin below its step",
+        "and.b32 %r3, %r1, 7; add.s32 %r3, %r3, %r2;\n$L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, -4; setp.gt.u32 %p1, %r3, 8; @%p1 bra $L;",
+    ),
+];
+
+/// Forms of polls.
+fn forms() -> Vec<Options> {
+    let options = Options { path: "odd.ptx".to_owned(), ..Options::default() };
+    let limits = Limits { fuel: Some(1 << 40), ..Limits::default() };
+    let poll_gap = PollGap::from_nanoseconds(2_000).expect("a gap within the range");
+    vec![
+        options.clone(),
+        Options { polls: Polls::Each, ..options.clone() },
+        Options { limits, ..options.clone() },
+        Options { poll_gap, ..options },
+    ]
+}
+
+fn polled(text: &str, options: &Options) -> String {
+    let rewrite = rewrite_ptx(text.as_bytes(), options);
+    String::from_utf8(rewrite.output.unwrap_or_else(|| panic!("{:?}\n{text}", rewrite.diagnostics))).expect("it is text")
+}
+
+#[test]
+fn loops_do_the_same_with_polls() {
+    for (what, body) in LOOPS {
+        let text = kernel(body);
+        let polled: Vec<String> = forms().iter().map(|options| polled(&text, options)).collect();
+        let mut completed = 0;
+        for (a, b, c) in [(0, 9, 40), (5, 9, 3), (3, 90, 2), (7, 200, 0), (2, 4_000, 7)] {
+            let header = format!(
+                "//@ about: a loop\n//@ entry: k\n//@ grid: 1\n//@ block: 1\n//@ arg: u32[3] zero\n//@ arg: i32 {a}\n//@ arg: i32 {b}\n//@ arg: i32 {c}\n"
+            );
+            let header = Header::parse(&header, Place::Kernel).expect("a header");
+            let left = |text: &str, steps: u64| run(text, &header, 1, steps).unwrap_or_else(|why| panic!("{what}: {why}"));
+            let before = left(&text, 100_000);
+            if before.outcome != Some(Outcome::Completed) {
+                continue;
+            }
+            completed += 1;
+            for text in &polled {
+                let after = left(text, 4_000_000);
+                assert_eq!((&after.outcome, &after.buffers), (&before.outcome, &before.buffers), "{what}: {a} {b} {c}\n{text}");
+            }
+        }
+        assert!(completed > 1, "{what}");
+    }
+}
+
+/// The caller of a function writes its parameters.
+const PARAMETER: &str = ".func (.reg .b32 %ret) f(.reg .b32 %n, .reg .b32 %x)\n{\n.reg .pred %p<3>; .reg .b32 %i;\nmov.u32 %i, 0; setp.lt.s32 %p2, %x, 5; @%p2 bra $L; mov.u32 %n, 1;\n\
+    $L: add.s32 %i, %i, %n; setp.lt.s32 %p1, %i, 100; @%p1 bra $L;\nmov.u32 %ret, %i;\nret;\n}\n\
+    .visible .entry k(.param .u64 out, .param .u32 a)\n{\n.reg .b32 %r<3>; .reg .b64 %d<2>;\nld.param.u64 %d1, [out]; ld.param.u32 %r1, [a];\n\
+    call (%r2), f, (%r1, %r1);\nst.global.u32 [%d1], %r2;\nret;\n}\n";
+
+#[test]
+fn each_cycle_polls_or_is_bounded() {
+    let holds = |what: &str, text: &str, options: &Options| {
+        let polled = polled(text, options);
+        let report = verify_ptx(&polled);
+        assert!(report.holds(), "{what}: {:#?}\n{polled}", report.loops);
+    };
+    for options in forms() {
+        LOOPS.iter().for_each(|(what, body)| holds(what, &kernel(body), &options));
+        // Fuel is not counted in functions.
+        if options.limits.fuel.is_none() {
+            holds("a parameter is a register", &format!("{HEAD}{PARAMETER}"), &options);
+        }
+    }
+}
+
+#[test]
+fn ptxas_takes_what_the_pass_makes_of_them() {
+    let nvcc = or_ignore("nvcc", Nvcc::find());
+    for (what, body) in LOOPS {
+        for options in forms() {
+            let polled = polled(&kernel(body), &options);
+            sass::assemble(&nvcc, &polled, "k").unwrap_or_else(|why| panic!("{what}: {why}\n{polled}"));
+        }
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
+}
