@@ -163,24 +163,38 @@ fn as_many_activations_return_as_a_stack_holds_addresses() {
     assert!(ring(1_000) && !ring(1_100));
 }
 
+/// What launches a kernel.
+fn launch(kernel: &str) -> String {
+    format!(
+        ".reg .b64 %d<3>;\nmov.u64 %d1, {kernel};\n{{ .param .b64 p0; .param .align 4 .b8 p1[12]; .param .align 4 .b8 p2[12]; .param .b32 p3; .param .b64 r0;\n\
+         st.param.b64 [p0], %d1;\ncall (r0), cudaGetParameterBufferV2, (p0, p1, p2, p3);\nld.param.b64 %d2, [r0]; }}\n\
+         {{ .param .b64 p0; .param .b64 p1; .param .b32 r0;\nst.param.b64 [p0], %d2;\ncall (r0), cudaLaunchDeviceV2, (p0, p1); }}\n"
+    )
+}
+
+const BUFFER: &str =
+    ".func (.param .b64 r) cudaGetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12], .param .b32 s)";
+
+/// A unit with a function that launches a kernel, which calls another unit's function.
+fn launching(letter: &str, calls: &str) -> String {
+    let runtime = format!(".extern {BUFFER};\n.extern .func (.param .b32 r) cudaLaunchDeviceV2(.param .b64 p, .param .b64 s);\n");
+    let (own, kernel) = (calls_each(&format!("f{letter}"), &launch(&format!("k{letter}"))), format!(".visible .entry k{letter}()"));
+    format!("{runtime}.extern .func {calls}();\n{kernel};\n{own}{kernel}\n{{\ncall {calls};\nret;\n}}\n")
+}
+
 #[test]
 fn kernels_of_several_units_may_launch_each_other() {
-    let launch = |kernel: &str| {
-        format!(
-            ".reg .b64 %d<3>;\nmov.u64 %d1, {kernel};\n{{ .param .b64 p0; .param .align 4 .b8 p1[12]; .param .align 4 .b8 p2[12]; .param .b32 p3; .param .b64 r0;\n\
-             st.param.b64 [p0], %d1;\ncall (r0), cudaGetParameterBufferV2, (p0, p1, p2, p3);\nld.param.b64 %d2, [r0]; }}\n\
-             {{ .param .b64 p0; .param .b64 p1; .param .b32 r0;\nst.param.b64 [p0], %d2;\ncall (r0), cudaLaunchDeviceV2, (p0, p1); }}\n"
-        )
-    };
-    let runtime = ".extern .func (.param .b64 r) cudaGetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12], .param .b32 s);\n\
-                   .extern .func (.param .b32 r) cudaLaunchDeviceV2(.param .b64 p, .param .b64 s);\n";
-    let one_unit = |letter: &str, calls: &str| {
-        let (own, kernel) = (calls_each(&format!("f{letter}"), &launch(&format!("k{letter}"))), format!(".visible .entry k{letter}()"));
-        format!("{runtime}.extern .func {calls}();\n{kernel};\n{own}{kernel}\n{{\ncall {calls};\nret;\n}}\n")
-    };
-    let found = program(&[&one_unit("a", "fb"), &one_unit("b", "fa")]).findings();
+    let found = program(&[&launching("a", "fb"), &launching("b", "fa")]).findings();
     assert!(found.iter().any(|found| found.recursion), "{found:#?}");
-    assert_eq!(program(&[&one_unit("a", "fb"), &one_unit("b", "fc")]).findings(), []);
+    assert_eq!(program(&[&launching("a", "fb"), &launching("b", "fc")]).findings(), []);
+}
+
+#[test]
+fn a_unit_may_define_what_launches_kernels() {
+    let defines = |body: &str| format!(".extern .func fa();\n.visible {BUFFER}\n{{\n{body}ret;\n}}\n");
+    let found = program(&[&launching("a", "fb"), &defines("call fa;\n")]).findings();
+    assert!(found.iter().any(|found| found.recursion), "{found:#?}");
+    assert_eq!(program(&[&launching("a", "fb"), &defines("")]).findings(), []);
 }
 
 #[test]

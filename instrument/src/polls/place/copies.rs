@@ -80,9 +80,14 @@ impl Copied {
         let targets = (self.first..self.end).filter_map(|statement| target(context.text, context.function.statements[statement as usize]));
         let mut named: Vec<u32> = labels.iter().map(|label| label.at).chain(targets).collect();
         named.sort_unstable();
+        let retyped: Vec<u32> = (self.first..self.end).filter_map(|statement| unsigned_equality(context, statement)).collect();
         let mut copy = String::with_capacity(text.len() + 16 * labels.len());
         for token in tokens(text) {
             let word = token.span.of(text);
+            if token.kind == Kind::Dotted && retyped.binary_search(&(at + token.span.start)).is_ok() {
+                copy.push_str(if word.ends_with("64") { ".s64" } else { ".s32" });
+                continue;
+            }
             let is_label = token.kind == Kind::Word && named.binary_search(&(at + token.span.start)).is_ok();
             match labels.iter().position(|label| label.name == word).filter(|_| is_label) {
                 Some(nth) => copy.push_str(&emit::brief_label(number, nth)),
@@ -91,6 +96,20 @@ impl Copied {
         }
         copy
     }
+}
+
+/// Where a comparison that asks for equality without a sign names its type. A loop with no other way out that counts towards that, ptxas 13.0 unrolls
+/// as if there were one: it may pass its end, and a copy does not poll.
+fn unsigned_equality(context: &Context<'_, '_>, statement: u32) -> Option<u32> {
+    let rest = context.code.opcode(statement).strip_prefix("setp.")?;
+    let kind = rest.strip_prefix("eq.").or(rest.strip_prefix("ne."))?;
+    if !matches!(kind, "u32" | "b32" | "u64" | "b64") {
+        return None;
+    }
+    let at = context.function.statements[statement as usize];
+    let text = Span { start: at.opcode, end: at.end }.of(context.text);
+    let named = tokens(text).find(|token| token.kind == Kind::Dotted && &token.span.of(text)[1..] == kind)?;
+    Some(at.opcode + named.span.start)
 }
 
 /// Where a branch names its label.

@@ -32,6 +32,8 @@ pub(crate) enum Why {
     TooLarge,
     /// Too deep in other loops to be looked at, with all loops inside.
     TooDeep,
+    /// It ends by itself, but ptxas counts it by another rule.
+    Unrolled,
 }
 
 /// A loop of the function.

@@ -14,5 +14,6 @@ pub(crate) mod precision;
 pub(crate) mod ranking;
 pub(crate) mod remaining;
 pub(crate) mod shared;
+pub(crate) mod unrolled;
 pub(crate) mod weight;
 pub(crate) mod wrapping;

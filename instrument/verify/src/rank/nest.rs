@@ -20,6 +20,7 @@ use crate::rank::poll_order::is_passed_once;
 use crate::rank::ranking::remaining;
 use crate::rank::remaining::Remaining;
 use crate::rank::shared::share;
+use crate::rank::unrolled::is_counted_otherwise;
 
 /// Deepest chain of loops within loops that is followed.
 const DEEPEST: usize = 50;
@@ -130,6 +131,10 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
                 let begun = proof != Proof::Polled || !is_passed_once(work, &blocks, head, known);
                 (proof, Remaining { begun, ..left })
             }
+        };
+        let (proof, left) = match proof {
+            Proof::Counted(count) if is_counted_otherwise(work.body, &blocks, count.rounds) => unknown(Why::Unrolled),
+            _ => (proof, left),
         };
         let ends = match proof {
             Proof::Counted(count) => Some(count.rounds),
