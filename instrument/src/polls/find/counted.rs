@@ -345,12 +345,14 @@ impl<'a> Context<'_, 'a> {
             let is_new = self.precedes(written, test);
             return (base == tested && self.precedes(added, written)).then_some(Induction { variable: tested, added, step, is_new });
         }
-        let (variable, step) = self.added(written, width)?;
+        let (mut variable, step) = self.added(written, width)?;
         let is_new = self.precedes(written, test);
         if variable != tested {
-            // The same, and the test is of `next`.
-            let moved = self.only_writer(number, variable, latch)?;
-            if self.moved(moved) != Some(tested) || !self.precedes(written, moved) || !is_new {
+            let moved = self.only_writer(number, variable, latch).filter(|moved| self.moved(*moved) == Some(tested))?;
+            if self.precedes(moved, written) {
+                // `mov variable, next`, and behind it `add next, variable, step`: the header's variable is `next`.
+                variable = tested;
+            } else if !is_new {
                 return None;
             }
         }
@@ -499,6 +501,20 @@ mod tests {
         let first = block(0).map(|block| block as u32);
         assert_eq!([dominator(0), dominator(3)], [None, None]);
         assert_eq!([dominator(1), dominator(2), dominator(4)], [first; 3]);
+    }
+
+    #[test]
+    fn the_variable_is_what_holds_the_value_at_the_header() {
+        for (iteration, variable) in [
+            ("mov.b32 %r1, %r3; add.s32 %r3, %r1, 1; setp.lt.s32 %p1, %r3, %r2;", Some("%r3")),
+            ("add.s32 %r3, %r1, 1; setp.lt.s32 %p1, %r3, %r2; mov.b32 %r1, %r3;", Some("%r1")),
+            ("add.s32 %r3, %r1, 1; mov.b32 %r1, %r3; setp.lt.s32 %p1, %r1, %r2;", Some("%r1")),
+            ("setp.lt.s32 %p1, %r3, %r2; add.s32 %r3, %r1, 1; mov.b32 %r1, %r3;", None),
+            ("mov.b32 %r1, %r3; add.s32 %r3, %r1, 1; setp.lt.s32 %p1, %r1, %r2;", None),
+        ] {
+            let wanted = variable.map(|variable| format!("{variable} Less %r2 by 1, s32"));
+            assert_eq!(counted_of(&format!("$L: {iteration} @%p1 bra $L;")), wanted, "{iteration}");
+        }
     }
 
     #[test]
