@@ -209,3 +209,15 @@ fn an_attribute_that_is_pasted_may_mark_device_code() {
         assert_eq!(told.iter().any(|one| one.code == Code::NotPolled), marks, "{text}: {told:?}");
     }
 }
+
+#[test]
+fn functions_that_a_declaration_marks_poll() {
+    let loops = |text: &str| text.matches("while (").count();
+    let polled = |text: &str| rewrite(text.as_bytes(), &Options::default()).summary.polled;
+    let all = texts(include_str!("../../../tests/data/attacks/declared_for_the_device.txt"));
+    let silent: Vec<&str> = all.filter(|(_, text)| polled(text) != loops(text)).map(|(title, _)| title).collect();
+    assert!(silent.is_empty(), "{silent:#?}");
+    // The last declarator ends where the declaration does.
+    let other = "__device__ int f(int);\nint h(int n) { while (n != 1) --n; return n; }\n__global__ void k() {}\n";
+    assert_eq!(polled(other), 0);
+}

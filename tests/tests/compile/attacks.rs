@@ -202,6 +202,12 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
             check(tools, "attack.cu", text.into(), "-std=c++17", Proved)
         });
     }
+    let declared = texts(include_str!("../../data/attacks/declared_for_the_device.txt"));
+    for (title, text) in declared {
+        checks.add(format!("attacks: declared for the device: {title}"), move |tools| {
+            check(tools, "attack.cu", text.into(), "-std=c++17", Proved)
+        });
+    }
     // The first two make tens of thousands of calls each, which takes nvcc minutes.
     let multiplied = texts(include_str!("../../data/attacks/multiplied_calls.txt")).skip(2);
     for (title, text) in multiplied {

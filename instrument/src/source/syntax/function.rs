@@ -184,13 +184,13 @@ impl Head<'_> {
                     return self.body(true, start, open, (name, spaces, tile));
                 }
                 Kind::Assign if name_is_operator(fragment, at) => {}
-                // `= default`, `= 0`, an initial value: no body.
-                Kind::Punct(b';' | b'}' | b':' | b')') | Kind::Assign => {
-                    declared.extend(name.filter(|_| parameters.is_some() && spaces.on_device()));
-                    return (None, at);
-                }
-                Kind::Punct(b',') if parameters.is_some() => {
-                    declared.extend(name.filter(|_| spaces.on_device()));
+                Kind::Punct(b',') if parameters.is_none() => {}
+                // `= default`, `= 0`, an initial value, a further declarator: no body.
+                Kind::Punct(b';' | b'}' | b':' | b')' | b',') | Kind::Assign => {
+                    if spaces.on_device() {
+                        declared.extend(name.filter(|_| parameters.is_some()));
+                        self.declarators(start, declared);
+                    }
                     return (None, at);
                 }
                 Kind::For | Kind::While | Kind::Do | Kind::If | Kind::Switch | Kind::Return | Kind::Goto => return (None, at),
@@ -199,6 +199,65 @@ impl Head<'_> {
             at += 1;
         }
         (None, at)
+    }
+
+    /// Notes the functions of a declaration whose attribute stands at `start`. Each has a list of parameters, or a type's name says that it is one
+    /// (`__device__ F f, g;`), or the attribute stands behind its list (`int f(int) __attribute__((device));`).
+    fn declarators(&self, start: usize, declared: &mut Vec<usize>) {
+        let fragment = self.fragment;
+        declared.extend(self.name_in_front(start));
+        let (mut at, mut begin) = (start, start);
+        let (mut has_list, mut is_assigned, mut name) = (false, false, None);
+        while at < fragment.len() {
+            match fragment.tokens[at].kind {
+                Kind::Punct(b'(' | b'[' | b'{') => {
+                    let Some(close) = fragment.mate(at).filter(|close| *close > at) else { return };
+                    if fragment.is(at, b'{') && has_list {
+                        return;
+                    }
+                    if fragment.is(at, b'(') && !has_list && !is_assigned && self.is_parameter_list(at, close) {
+                        (has_list, name) = (true, self.name_before(at));
+                    }
+                    at = close;
+                }
+                Kind::Assign if !name_is_operator(fragment, at) => is_assigned = true,
+                Kind::Punct(b',' | b';' | b'}' | b':' | b')') => {
+                    if !has_list && !is_assigned {
+                        name = self.name_before(at).filter(|name| *name > begin);
+                    }
+                    declared.extend(name);
+                    if !fragment.is(at, b',') {
+                        return;
+                    }
+                    (begin, has_list, is_assigned, name) = (at, false, false, None);
+                }
+                // Another declaration, among the arguments of a macro.
+                Kind::Host | Kind::Device | Kind::Global if begin > start => return,
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    /// The name of the function whose list of parameters ends in front of the attribute at `start`.
+    fn name_in_front(&self, start: usize) -> Option<usize> {
+        let fragment = self.fragment;
+        let mut at = start;
+        loop {
+            at = fragment.before(at)?;
+            match fragment.tokens[at].kind {
+                Kind::Punct(b')') => {
+                    let open = fragment.mate(at)?;
+                    if self.is_parameter_list(open, at) {
+                        return self.name_before(open);
+                    }
+                    at = open;
+                }
+                Kind::Punct(b']') => at = fragment.mate(at)?,
+                Kind::Keyword | Kind::Arrow => {}
+                _ => return None,
+            }
+        }
     }
 
     /// Whether the parenthesis closes the arguments of a macro which hold the attribute.
@@ -287,7 +346,8 @@ impl Head<'_> {
             Some(Kind::Assign | Kind::Arrow | Kind::Try | Kind::Op | Kind::Constexpr | Kind::Requires) => true,
             Some(Kind::Keyword) => {
                 let next = fragment.text(self.source, fragment.skip_arms(close + 1));
-                matches!(next, b"const" | b"volatile" | b"noexcept" | b"override" | b"final" | b"mutable" | b"throw" | b"__attribute__")
+                matches!(next, b"const" | b"volatile" | b"noexcept" | b"override" | b"final" | b"mutable" | b"throw")
+                    || begins_attributes(self.source, fragment, fragment.skip_arms(close + 1))
             }
             // `) MACRO {` or `) MACRO(…) {`, or `) __device__ {`: followed by a name, it was an attribute's list.
             Some(Kind::Ident | Kind::Host | Kind::Device | Kind::Global) => self.ends_head(before, fragment.skip_arms(close + 1)),
@@ -327,6 +387,7 @@ impl Head<'_> {
                 Kind::Ident if !self.macros.spaces_of(Kind::Ident, self.fragment.text(self.source, at)).any() => return Some(at),
                 Kind::Host | Kind::Device | Kind::Global | Kind::Ident => {}
                 Kind::Punct(b')') => at = self.fragment.mate(at)?,
+                Kind::Punct(b']') => at = self.fragment.mate(at).filter(|open| begins_attributes(self.source, self.fragment, *open))?,
                 Kind::Punct(b'>') => {
                     // Explicit template arguments: the name stands before them.
                     let mut depth = 0_i32;
