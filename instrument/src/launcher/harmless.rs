@@ -46,14 +46,15 @@ impl<'a> Headers<'a> {
         spelled(self.own.iter())
     }
 
-    /// Tells the options for the source what it, its headers and the macros that were given say of the macros that it names, and of words of the language.
+    /// Tells the options for the source what it, its headers and the macros that were given say of the macros and functions that it names, and of words of
+    /// the language.
     pub fn tell(&self, options: &mut Options) {
         if self.read.is_empty() && options.given_macros.is_empty() {
             return;
         }
         let mut told = options.clone();
         self.learn(options).tell(self.bytes, &mut told);
-        (options.unit_macros, options.polls) = (told.unit_macros, told.polls);
+        (options.unit_macros, options.polls, options.device_names) = (told.unit_macros, told.polls, told.device_names);
     }
 
     /// The source's includes of headers whose device code repeats nothing, as they are spelled. They are judged as the launcher judges the files of a

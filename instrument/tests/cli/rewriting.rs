@@ -106,6 +106,19 @@ fn headers_that_were_not_examined_are_named_where_a_file_has_no_device_code() {
 }
 
 #[test]
+fn a_header_s_declaration_marks_the_file_s_function() {
+    let collatz = "(int n) { while (n != 1) n = n % 2 ? 3 * n + 1 : n / 2; return n; }\n";
+    let project = Project::new(&[
+        ("h.h", "#include \"inner.h\"\nstruct S { __device__ static int step(int); };\n"),
+        ("inner.h", "#pragma once\n__device__ int h(int);\n"),
+        ("k.cu", &format!("#include \"h.h\"\nint h{collatz}int S::step{collatz}{SPIN}")),
+        ("alone.cu", &format!("#include \"inner.h\"\nint h{collatz}")),
+    ]);
+    project.run("k.cu -o out.cu --strict").exits(0).says("3 loops (3 polled)");
+    project.run("alone.cu -o out.cu --strict").exits(0).says("1 loop (1 polled)");
+}
+
+#[test]
 fn quoted_includes_are_found_from_another_folder() {
     let kernel = "#include \"part.cuh\"\n  # include \"../shared/plain.h\" // both\n#include <cstdio>\n#include \"elsewhere.h\"\n";
     let files = [
