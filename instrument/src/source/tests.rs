@@ -221,3 +221,15 @@ fn functions_that_a_declaration_marks_poll() {
     let other = "__device__ int f(int);\nint h(int n) { while (n != 1) --n; return n; }\n__global__ void k() {}\n";
     assert_eq!(polled(other), 0);
 }
+
+#[test]
+fn a_round_that_the_compiler_may_evaluate_makes_no_call() {
+    let output = |head: &str| {
+        let text = format!("{head} int f(int n) {{ while (n != 1) n = n % 2 ? 3 * n + 1 : n / 2; return n; }}\n");
+        let output = rewrite(text.as_bytes(), &Options::default()).output.expect("it is rewritten");
+        String::from_utf8_lossy(&output).contains("__cuinstr_in_round(__cuinstr_tick")
+    };
+    assert!(output("constexpr") && output("__device__ constexpr"));
+    // Elsewhere the compiler warns of the question.
+    assert!(!output("__device__") && !output("__host__ __device__"));
+}

@@ -171,6 +171,16 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
         Proved,
     ),
     (
+        "rounds in the compiler by the hundred thousand",
+        "constexpr int f() { int s = 0; for (int i = 0; i < 500; ++i) { int n = 0; while (n < 1000) { ++n; if (n & 1) ++s; } } return s; }\nstatic_assert(f() == 250000, \"\");\n__global__ void k(volatile int *p) { while (p[0]) ; }\n",
+        Compiles,
+    ),
+    (
+        "a constexpr template that takes no literal",
+        "struct S { int x; __host__ __device__ ~S() {} };\ntemplate <class T> __host__ __device__ constexpr int f(T t) { int n = t.x; while (n != 1) n = n % 2 ? 3 * n + 1 : n / 2; return n; }\n__global__ void k(int *p) { S s{p[0]}; p[1] = f(s); }\n",
+        Proved,
+    ),
+    (
         "attributes that a macro pastes together",
         "#define CAT(a, b) a##b\nCAT(__glo, bal__) void k(int *p) { while (p[2] > p[3]) p[2] = p[4]; }\n__global__ void l(int *p) { p[0] = 1; }\n",
         Gap("CI012"),

@@ -9,14 +9,16 @@ use crate::source::plan::insertion::{OneReturn, Poll, PollKind, PollStyle};
 /// The poll of a loop, an expression of type `void`.
 pub(super) fn text(poll: &Poll) -> String {
     let Poll { style, site, weight, kind } = poll;
-    match kind {
+    let call = match kind {
         PollKind::Counted => repeat(*style, *site, &weight::text(weight)),
         PollKind::InNest(nest, extent) => {
             let weight = if extent.as_ref().is_none_or(|extent| extent.kept) { weight::text(weight) } else { weight::odd(weight) };
             in_nest(*style, nest, extent.as_ref(), *site, &weight)
         }
         PollKind::Shared(tile) => of_share(tile, *site, &weight::text(weight)),
-    }
+    };
+    // A compiler that evaluates the function counts calls, and refuses more than so many.
+    if style.evaluated { format!("__cuinstr_in_round({call})") } else { call }
 }
 
 /// The variable that counts the units of a nest.

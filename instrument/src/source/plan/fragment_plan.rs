@@ -186,6 +186,6 @@ impl Planner<'_> {
 
 /// The owner of what stands outside every function.
 fn outside_functions(options: &Options) -> Owner {
-    let style = PollStyle { polls: options.polls, host_too: true, inner: false, one_return: OneReturn::No };
+    let style = PollStyle { polls: options.polls, host_too: true, evaluated: false, inner: false, one_return: OneReturn::No };
     Owner { function: None, name: String::new(), style, untouched: None, held: false }
 }

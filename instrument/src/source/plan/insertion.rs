@@ -16,6 +16,8 @@ pub(crate) struct PollStyle {
     pub(crate) polls: Polls,
     /// The host, or the compiler, may run the function too.
     pub(crate) host_too: bool,
+    /// It is declared `constexpr`, so that the compiler may be asked whether it evaluates the function.
+    pub(crate) evaluated: bool,
     /// It is a lambda or a local class's method in a function of the device, whose poll interval it must not name.
     pub(crate) inner: bool,
     /// Where the text may stand in a constexpr function of one return, as C++11 demands it.

@@ -84,7 +84,13 @@ impl Planner<'_> {
                     name: function
                         .name
                         .map_or(String::new(), |name| String::from_utf8_lossy(known.fragment.text(self.input.source, name)).into_owned()),
-                    style: PollStyle { polls: self.input.options.polls, host_too: false, inner: false, one_return: OneReturn::No },
+                    style: PollStyle {
+                        polls: self.input.options.polls,
+                        host_too: false,
+                        evaluated: false,
+                        inner: false,
+                        one_return: OneReturn::No,
+                    },
                     untouched: None,
                     held: false,
                 };
@@ -98,7 +104,8 @@ impl Planner<'_> {
     /// A constructor whose initialisers may construct such an object again comes to no poll in its body.
     pub(super) fn calls_in_head(&mut self, known: &Known, index: usize) {
         if let Some(at) = known.unpolled.get(&index) {
-            let style = PollStyle { polls: self.input.options.polls, host_too: false, inner: false, one_return: OneReturn::No };
+            let style =
+                PollStyle { polls: self.input.options.polls, host_too: false, evaluated: false, inner: false, one_return: OneReturn::No };
             let owner = Owner { function: None, name: self.name_of(known, index), style, untouched: None, held: false };
             let message = "a call in an initialiser may lead back here: it is not polled";
             self.gap(Code::NotPolled, message, known.fragment, *at, &owner, SiteKind::Recursion);

@@ -134,6 +134,7 @@ impl Planner<'_> {
                         style: PollStyle {
                             polls: options.polls,
                             host_too,
+                            evaluated: function.constexpr && known.fragment.captures_of(function.open).is_none(),
                             inner: false,
                             one_return: Self::one_return(known, self.input.macros, index),
                         },
@@ -143,7 +144,7 @@ impl Planner<'_> {
                 }
                 (None, Some(outer)) => {
                     let mut owner = owners[outer].clone();
-                    owner.style.one_return = OneReturn::No;
+                    (owner.style.one_return, owner.style.evaluated) = (OneReturn::No, false);
                     if !owner.style.host_too && function::may_be_evaluated(known.fragment, scope.open) {
                         owner.style = PollStyle { host_too: true, inner: true, ..owner.style };
                     }
@@ -159,7 +160,13 @@ impl Planner<'_> {
                     Owner {
                         function: None,
                         name,
-                        style: PollStyle { polls: options.polls, host_too: true, inner: false, one_return: OneReturn::No },
+                        style: PollStyle {
+                            polls: options.polls,
+                            host_too: true,
+                            evaluated: false,
+                            inner: false,
+                            one_return: OneReturn::No,
+                        },
                         untouched: None,
                         held,
                     }

@@ -98,6 +98,14 @@ typedef unsigned long long __cuinstr_wide;
 #endif
 #define __cuinstr_evaluated_by_compiler false
 #endif
+// The poll in each iteration of a `constexpr` function. Where the compiler evaluates the function it is no call: calls count towards the evaluation's limit.
+#ifndef __CUDA_ARCH__
+#define __cuinstr_in_round(...) ((void)0)
+#elif __cplusplus >= 201402L
+#define __cuinstr_in_round(...) (__builtin_is_constant_evaluated() ? (void)0 : __VA_ARGS__)
+#else
+#define __cuinstr_in_round(...) __VA_ARGS__
+#endif
 #define __cuinstr_everywhere __attribute__((__unused__)) static __host__ __device__ __forceinline__ __cuinstr_constexpr
 // A line of the caches for itself, as in units that the PTX pass made.
 __cuinstr_shared_definition __device__ __attribute__((__aligned__(128))) unsigned int cuinstr_flag_v1[32] = {};

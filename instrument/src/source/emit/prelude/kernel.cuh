@@ -350,4 +350,8 @@ struct __cuinstr_short_kernel {
 #endif
 #pragma nv_diagnostic pop
 #endif
+#ifdef __CUDA_ARCH__
+// `__cuinstr_in_round` asks in templates that turn out to be no constant expressions. The host's pass warns of such questions of the user's.
+#pragma nv_diag_suppress 3060
+#endif
 #endif
