@@ -223,6 +223,14 @@ fn functions_that_a_declaration_marks_poll() {
 }
 
 #[test]
+fn a_loop_in_a_head_that_only_the_compiler_evaluates_is_no_gap() {
+    let loop_ = "[] { int n = 0; while (n < 3) ++n; return n == 3; }()";
+    let gaps = |text: String| rewrite(text.as_bytes(), &Options::default()).summary.gaps;
+    assert_eq!(gaps(format!("__device__ int f(int t) noexcept({loop_}) {{ return t; }}\n")), 0);
+    assert_eq!(gaps(format!("struct S {{ int x; __device__ S() noexcept(true) : x({loop_}) {{}} }};\n")), 1);
+}
+
+#[test]
 fn a_round_that_the_compiler_may_evaluate_makes_no_call() {
     let output = |head: &str| {
         let text = format!("{head} int f(int n) {{ while (n != 1) n = n % 2 ? 3 * n + 1 : n / 2; return n; }}\n");

@@ -171,6 +171,11 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
         Proved,
     ),
     (
+        "a lambda in noexcept (C++20)",
+        "__device__ int f(int t) noexcept([] { int n = 0; while (n < 3) ++n; return n == 3; }()) { return t; }\n__global__ void k(int *p) { p[1] = f(p[0]); }\n",
+        Proved,
+    ),
+    (
         "rounds in the compiler by the hundred thousand",
         "constexpr int f() { int s = 0; for (int i = 0; i < 500; ++i) { int n = 0; while (n < 1000) { ++n; if (n & 1) ++s; } } return s; }\nstatic_assert(f() == 250000, \"\");\n__global__ void k(volatile int *p) { while (p[0]) ; }\n",
         Compiles,

@@ -11,6 +11,9 @@ use crate::source::syntax::function::Function;
 use crate::source::syntax::statement::{Body, Loop, LoopKind};
 use crate::source::syntax::token::Kind;
 
+/// Words of a head in front of an expression that only the compiler evaluates.
+const COMPILED_AWAY: &[&[u8]] = &[b"noexcept", b"alignas", b"decltype", b"sizeof"];
+
 impl Planner<'_> {
     /// A loop by keyword: left alone, or polled where its form allows.
     pub(super) fn repeat(
@@ -75,10 +78,14 @@ impl Planner<'_> {
         self.insert(Insertion::Poll { place, poll: Poll { style: owner.style, site, weight: weight.clone(), kind } });
     }
 
-    /// Loops in the initialisers between a constructor's parameters and its body.
+    /// Loops in the initialisers between a constructor's parameters and its body. Those of `noexcept(…)` run in the compiler alone.
     pub(super) fn loops_in_head(&mut self, known: &Known, function: &Function) {
+        let mut evaluated = 0;
         for at in function.head..function.open {
-            if matches!(known.fragment.kind(at), Some(Kind::For | Kind::While | Kind::Do)) {
+            if COMPILED_AWAY.contains(&known.fragment.text(self.input.source, at)) && known.fragment.is(at + 1, b'(') {
+                evaluated = known.fragment.mate(at + 1).unwrap_or(at).max(evaluated);
+            }
+            if at > evaluated && matches!(known.fragment.kind(at), Some(Kind::For | Kind::While | Kind::Do)) {
                 let owner = Owner {
                     function: None,
                     name: function
