@@ -62,7 +62,7 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
     let original = source;
     let source = &*joined.text;
     let mut lexed = token::lex(source, 0..source.len(), false);
-    condition::decide(source, &mut lexed, &options.given_macros);
+    condition::decide(source, &mut lexed, &condition::given(options));
     let mut diagnostics = encoding(source, &lexed);
     if lexed.tokens.is_empty() {
         diagnostics.push(Diagnostic::new(Code::Empty, "the file is empty").help("check the path, and that the file was generated before"));

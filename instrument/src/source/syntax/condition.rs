@@ -1,6 +1,6 @@
 //! Which arms of an `#if` are compiled, as far as literals and the macros that the user gave tell.
 
-use crate::common::options::GivenMacro;
+use crate::common::options::{GivenMacro, Options};
 use crate::source::syntax::token::{Directive, Kind, Lexed, Line, Token, lex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -90,6 +90,18 @@ pub(crate) fn dead(directives: &[Directive]) -> Vec<Range<usize>> {
     behind.filter(|((_, arm), _)| !arm.live).map(|((directive, _), next)| directive.span.end..next).collect()
 }
 
+/// Whether it is a word with a value, unless a macro has its name.
+fn is_truth(name: &[u8]) -> bool {
+    matches!(name, b"true" | b"false")
+}
+
+/// The macros that decide conditions, and macros of the unit's other files by the names of `true` and `false`.
+pub(crate) fn given(options: &Options) -> Vec<GivenMacro> {
+    let others = options.unit_macros.iter().filter(|other| is_truth(other.name.as_bytes()));
+    let others = others.map(|other| GivenMacro { name: other.name.clone(), value: Some(String::new()) });
+    options.given_macros.iter().cloned().chain(others).collect()
+}
+
 /// Values that a condition's names have; a name that is none of these is unknown.
 type Known<'a> = BTreeMap<&'a [u8], Option<&'a [u8]>>;
 
@@ -110,6 +122,9 @@ pub(crate) fn decide<'a>(source: &'a [u8], lexed: &mut Lexed, given: &[GivenMacr
             Line::Define(define) if walk.live => {
                 let name = &source[define.name.clone()];
                 anew.extend(known.remove(name).map(|_| name));
+                if is_truth(name) {
+                    known.insert(name, Some(b""));
+                }
             }
             Line::Other if walk.live && word == b"undef" => {
                 let name = rest.first().map_or(&[][..], |name| &source[name.range()]);
@@ -187,11 +202,11 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Whether the name that comes is defined.
+    /// Whether the name that comes is defined. A macro for `true` may be defined elsewhere only.
     fn defined(&mut self) -> Option<bool> {
         let name = self.text();
         self.at += 1;
-        self.known.get(name).map(Option::is_some)
+        self.known.get(name).filter(|_| !is_truth(name)).map(Option::is_some)
     }
 
     fn level(&mut self, level: usize) -> Option<Value> {
@@ -228,8 +243,9 @@ impl<'a> Reader<'a> {
                 let value = Value::of(self.defined().map(i64::from));
                 (!is_enclosed || self.takes(b")")).then_some(value)
             }
-            (b"true", _) => Some(Value::Is(1)),
-            (b"false", _) => Some(Value::Is(0)),
+            (b"true" | b"false", _) => {
+                Some(if self.known.contains_key(text) { Value::Unknown } else { Value::Is(i64::from(text == b"true")) })
+            }
             (_, Kind::Number) => Some(Value::of(number(text))),
             // A macro with arguments, or `__has_include`.
             (_, Kind::Ident) if self.text() != b"(" => Some(match self.known.get(text) {
@@ -356,5 +372,7 @@ mod tests {
         assert_eq!(live("#undef A\n#if A\nx\n#else\ny\n#endif\n"), "xy");
         assert_eq!(live("#if X\n#define U 1\n#endif\n#if U\nx\n#else\ny\n#endif\n"), "xy");
         assert_eq!(live("#ifndef A\n#define A 7\n#endif\n#if A == 3\nx\n#else\ny\n#endif\n"), "x");
+        assert_eq!(live("#if X\n#define false 1\n#endif\n#if defined(false)\nx\n#else\ny\n#endif\n#if !false\nz\n#endif\n"), "xyz");
+        assert_eq!(live("#if true\nx\n#else\ny\n#endif\n#define true 0\n#if true\nx\n#else\ny\n#endif\n"), "xxy");
     }
 }

@@ -341,15 +341,15 @@ impl Lexer<'_> {
     }
 }
 
-/// Whether the condition holds, if it is one literal, with parentheses and `!` perhaps.
+/// Whether the condition holds, if it is one number, with parentheses and `!` perhaps.
 fn literal(text: &[u8], condition: Range<usize>) -> Option<bool> {
     let mut tokens = &lex(text, condition, true).tokens[..];
     let mut is_negated = false;
     loop {
         tokens = match tokens {
             [one] => match &text[one.range()] {
-                b"0" | b"false" => return Some(is_negated),
-                b"1" | b"true" => return Some(!is_negated),
+                b"0" => return Some(is_negated),
+                b"1" => return Some(!is_negated),
                 _ => return None,
             },
             [first, rest @ ..] if first.is(b'!') => {
