@@ -223,6 +223,23 @@ fn functions_that_a_declaration_marks_poll() {
 }
 
 #[test]
+fn types_that_leave_a_host_function_may_be_called_by_the_device() {
+    let body = "(int n) { while (n != 1) n = n % 2 ? 3 * n + 1 : n / 2; return n; }";
+    for (polled, text) in [
+        (1, format!("inline auto make() {{ return []{body}; }}\nusing L = decltype(make());\n")),
+        (1, format!("inline decltype(auto) make() {{ struct L {{ constexpr int operator(){body} }}; return L{{}}; }}\n")),
+        (1, format!("template <class T> struct P {{ static auto get() {{ struct {{ constexpr int go{body} }} s; return s; }} }};\n")),
+        (0, format!("inline int call(int m) {{ return []{body}(m); }}\n")),
+        (0, format!("inline auto call() -> int {{ return []{body}(3); }}\n")),
+        (0, format!("inline auto make(int m) {{ return [&m]{body}; }}\n")),
+        (0, "inline auto make(int m) { if constexpr (sizeof(int) == 4) { while (m != 1) --m; } return m; }\n".to_owned()),
+    ] {
+        let text = text + "__global__ void k(int *p) { p[0] = 1; }\n";
+        assert_eq!(rewrite(text.as_bytes(), &Options::default()).summary.polled, polled, "{text}");
+    }
+}
+
+#[test]
 fn a_loop_in_a_head_that_only_the_compiler_evaluates_is_no_gap() {
     let loop_ = "[] { int n = 0; while (n < 3) ++n; return n == 3; }()";
     let gaps = |text: String| rewrite(text.as_bytes(), &Options::default()).summary.gaps;

@@ -171,6 +171,16 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
         Proved,
     ),
     (
+        "a lambda that leaves a function of the host (C++20)",
+        "inline auto make() { return [](int n) { while (n != 1) n = n % 2 ? 3 * n + 1 : n / 2; return n; }; }\nusing L = decltype(make());\n__global__ void k(int *p) { L f; p[0] = f(p[1]); }\n",
+        Proved,
+    ),
+    (
+        "local classes that leave functions of the host",
+        "inline auto make() { struct L { constexpr int operator()(int n) const { while (n != 1) n = n % 2 ? 3 * n + 1 : n / 2; return n; } }; return L{}; }\ntemplate <class T> struct P { static auto get() { struct { constexpr int go(int n) const { while (n != 1) n = n % 2 ? 3 * n + 1 : n / 2; return n; } } s; return s; } };\n__global__ void k(int *p) { decltype(make()) f; decltype(P<int>::get()) g{}; p[0] = f(p[1]) + g.go(p[2]); }\n",
+        Proved,
+    ),
+    (
         "a lambda in noexcept (C++20)",
         "__device__ int f(int t) noexcept([] { int n = 0; while (n < 3) ++n; return n == 3; }()) { return t; }\n__global__ void k(int *p) { p[1] = f(p[0]); }\n",
         Proved,

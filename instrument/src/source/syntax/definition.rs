@@ -6,7 +6,7 @@
 use crate::common::options::Options;
 use crate::source::syntax::asm;
 use crate::source::syntax::fragment::Fragment;
-use crate::source::syntax::function::{Function, Head, Marked, TAKES_LIST, is_lambda_body, marks};
+use crate::source::syntax::function::{Function, Head, Marked, TAKES_LIST, is_constexpr_method, is_lambda_body, marks};
 use crate::source::syntax::macros::{Macros, Spaces};
 use crate::source::syntax::pasting::Pasting;
 use crate::source::syntax::token::Kind;
@@ -395,7 +395,7 @@ impl<'a> Scanner<'a> {
             }
             return next;
         }
-        if let Some(open) = now.parameters.filter(|_| !now.assigned && (now.class.is_none() || self.ends_with_list(at))) {
+        if let Some(open) = now.parameters.filter(|_| !now.assigned && (now.class.is_none() || self.list_before(at).is_some())) {
             self.definition(open, at, close, now.start);
             *now = before;
             return self.pass(at, close);
@@ -410,17 +410,17 @@ impl<'a> Scanner<'a> {
         at + 1
     }
 
-    /// Whether a list of parameters, with qualifiers perhaps, stands in front of the brace.
-    fn ends_with_list(&self, brace: usize) -> bool {
+    /// The list of parameters, with qualifiers perhaps, in front of the brace.
+    fn list_before(&self, brace: usize) -> Option<usize> {
         let mut at = brace;
-        while let Some(before) = self.fragment.before(at) {
-            match self.fragment.kind(before) {
-                Some(Kind::Punct(b')')) => return true,
-                Some(Kind::Keyword) => at = before,
-                _ => return false,
+        loop {
+            at = self.fragment.before(at)?;
+            match self.fragment.kind(at) {
+                Some(Kind::Punct(b')')) => return self.fragment.mate(at),
+                Some(Kind::Keyword) => {}
+                _ => return None,
             }
         }
-        false
     }
 
     /// The last name in front of a class's bases or brace.
@@ -455,6 +455,37 @@ impl<'a> Scanner<'a> {
             self.out.unmarked.push(Definition { function: Function { open: twin, ..function.clone() }, suspect });
         }
         self.out.unmarked.push(Definition { function, suspect });
+        let is_type_derived = (start..parameters).any(|at| fragment.text(self.source, at) == b"auto")
+            && !(parameters..open).any(|at| fragment.kind(at) == Some(Kind::Arrow));
+        if is_type_derived && !suspect {
+            self.leaving(open, close);
+        }
+    }
+
+    /// Lambdas and `constexpr` methods in the body of a function whose type is `auto`: their types leave it, and device code may call them without
+    /// naming the function. What a lambda refers to stays behind, and so does the lambda.
+    fn leaving(&mut self, open: usize, close: usize) {
+        let fragment = self.fragment;
+        for at in open + 1..close {
+            let Some(end) = fragment.mate(at).filter(|end| fragment.is(at, b'{') && *end > at) else { continue };
+            let (name, leaves) = match fragment.captures_of(at) {
+                Some(captures) => {
+                    let mut captured = fragment.mate(captures).unwrap_or(captures)..captures;
+                    (None, !captured.any(|at| fragment.text(self.source, at) == b"&"))
+                }
+                None => {
+                    let list = self.list_before(at).filter(|_| is_constexpr_method(fragment, at));
+                    let head = Head { source: self.source, fragment, macros: self.macros };
+                    (list.and_then(|list| head.name_before(list)), list.is_some())
+                }
+            };
+            if leaves && !self.marked.contains_key(&at) {
+                let head = name.unwrap_or(at);
+                let function =
+                    Function { name, head, open: at, close: end, spaces: Spaces::BOTH, constexpr: true, tile: false, marked: false };
+                self.out.unmarked.push(Definition { function, suspect: true });
+            }
+        }
     }
 
     /// Whether a name stands in a head that is no type: a macro of another file, which may be an attribute.

@@ -495,7 +495,17 @@ pub(crate) fn is_lambda_body(fragment: &Fragment, at: usize) -> bool {
 /// `constexpr`, or stands in a statement that does. A lambda without captures may be one without saying so.
 pub(crate) fn may_be_evaluated(fragment: &Fragment, open: usize) -> bool {
     let is_plain = fragment.captures_of(open).is_some_and(|close| fragment.mate(close) == Some(close - 1));
-    let mut head =
-        (open.saturating_sub(MOST_HEAD)..open).rev().take_while(|at| !matches!(fragment.kind(*at), Some(Kind::Punct(b';' | b'{' | b'}'))));
-    is_plain || head.any(|at| fragment.kind(at) == Some(Kind::Constexpr))
+    is_plain || head_before(fragment, open).any(|kind| kind == Kind::Constexpr)
+}
+
+/// Whether the brace opens the body of something with `constexpr` in its head that is no statement: `if constexpr (…) {` is one.
+pub(crate) fn is_constexpr_method(fragment: &Fragment, open: usize) -> bool {
+    let is_statement = |kind| matches!(kind, Kind::If | Kind::For | Kind::While | Kind::Switch | Kind::Assign);
+    head_before(fragment, open).any(|kind| kind == Kind::Constexpr) && !head_before(fragment, open).any(is_statement)
+}
+
+/// The tokens of the head that ends in front of the brace, from the last one on.
+fn head_before(fragment: &Fragment, open: usize) -> impl Iterator<Item = Kind> {
+    let tokens = fragment.tokens[open.saturating_sub(MOST_HEAD)..open].iter().rev();
+    tokens.map(|token| token.kind).take_while(|kind| !matches!(kind, Kind::Punct(b';' | b'{' | b'}')))
 }
