@@ -87,7 +87,7 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
     ),
     (
         "labels that are declared where blocks begin",
-        "__global__ void k(volatile int *p, int n) { __label__ again, end; int i = 0; again: p[i] = 1; if (++i < n) goto again; while (*p) { __label__ x; if (p[1]) goto x; ++p[2]; x: ; } if (n) goto end; ++p[3]; end: ; }\n__host__ __device__ int f(int n) {\n#ifdef OTHER\n__label__ y;\n#else\n__label__ y;\n#endif\n__label__ z; int i = 0; y: if (++i < n) goto y; z: if (++i < 2 * n) goto z; auto l = [&](int m) { __label__ d; d: if (++i < m) goto d; return i; }; return n ? f(n - 1) + l(n) : 1; }\n__global__ void m(int *p) { for (int i : {1, 2, *p}) { __label__ z; if (i == *p) goto z; ++p[1]; z: ; } do { __label__ z; if (*p == 3) goto z; ++p[1]; z: ; } while (*p); p[0] = f(p[1]); }\n",
+        "__global__ void k(volatile int *p, int n) { __label__ again, end; int i = 0; again: p[i] = 1; if (++i < n) goto again; while (*p) { __label__ x; if (p[1]) goto x; ++p[2]; x: ; } if (n) goto end; ++p[3]; end: ; }\n__host__ __device__ int f(int n) {\n#ifdef OTHER\n__label__ y;\n#else\n__label__ y;\n#endif\n__label__ z; int i = 0; y: if (++i < n) goto y; z: if (++i < 2 * n) goto z; auto l = [&](int m) { __label__ d; d: if (++i < m) goto d; return i; }; return n ? l(n) + f(n - 1) : 1; }\n__global__ void m(int *p) { for (int i : {1, 2, *p}) { __label__ z; if (i == *p) goto z; ++p[1]; z: ; } do { __label__ z; if (*p == 3) goto z; ++p[1]; z: ; } while (*p); p[0] = f(p[1]); }\n",
         Proved,
     ),
     (

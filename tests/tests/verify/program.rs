@@ -151,13 +151,14 @@ fn each_activation_may_call_what_another_unit_has() {
 fn as_many_activations_return_as_a_stack_holds_addresses() {
     let ring = |rounds: u32| {
         let next = |nth: usize| format!("f{}", (nth + 1) % 64);
-        let heads: String = (0..64).map(|nth| format!(".visible .func f{nth}();\n")).collect();
+        let heads: Vec<String> = (0..64).map(|nth| format!(".visible .func f{nth}();\n")).collect();
         let function = |nth: usize| {
             let poll = if nth == 0 { format!("{POLL}@%q ret;\n") } else { String::new() };
             calls_each(&format!("f{nth}"), &format!("{poll}call {};\ncall w;\n", next(nth)))
         };
-        let functions: String = (0..64).map(function).collect();
-        let text = format!("{CONTROL}{heads}{}{functions}.visible .entry k()\n{{\ncall f0;\nret;\n}}\n", calls("w", rounds, ""));
+        let functions: Vec<String> = (0..64).map(function).collect();
+        let kernel = ".visible .entry k()\n{\ncall f0;\nret;\n}\n";
+        let text = [CONTROL, &heads.concat(), &calls("w", rounds, ""), &functions.concat(), kernel].concat();
         unit(&text).loops.iter().all(|found| found.verdict.holds())
     };
     assert!(ring(1_000) && !ring(1_100));

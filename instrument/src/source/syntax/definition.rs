@@ -468,16 +468,13 @@ impl<'a> Scanner<'a> {
         let fragment = self.fragment;
         for at in open + 1..close {
             let Some(end) = fragment.mate(at).filter(|end| fragment.is(at, b'{') && *end > at) else { continue };
-            let (name, leaves) = match fragment.captures_of(at) {
-                Some(captures) => {
-                    let mut captured = fragment.mate(captures).unwrap_or(captures)..captures;
-                    (None, !captured.any(|at| fragment.text(self.source, at) == b"&"))
-                }
-                None => {
-                    let list = self.list_before(at).filter(|_| is_constexpr_method(fragment, at));
-                    let head = Head { source: self.source, fragment, macros: self.macros };
-                    (list.and_then(|list| head.name_before(list)), list.is_some())
-                }
+            let (name, leaves) = if let Some(captures) = fragment.captures_of(at) {
+                let mut inside = fragment.mate(captures).unwrap_or(captures)..captures;
+                (None, !inside.any(|at| fragment.text(self.source, at) == b"&"))
+            } else {
+                let list = self.list_before(at).filter(|_| is_constexpr_method(fragment, at));
+                let head = Head { source: self.source, fragment, macros: self.macros };
+                (list.and_then(|list| head.name_before(list)), list.is_some())
             };
             if leaves && !self.marked.contains_key(&at) {
                 let head = name.unwrap_or(at);

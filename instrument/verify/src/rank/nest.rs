@@ -132,10 +132,7 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
                 (proof, Remaining { begun, ..left })
             }
         };
-        let (proof, left) = match proof {
-            Proof::Counted(count) if is_counted_otherwise(work.body, &blocks, count.rounds) => unknown(Why::Unrolled),
-            _ => (proof, left),
-        };
+        let (proof, left) = trusted(work.body, &blocks, (proof, left));
         let ends = match proof {
             Proof::Counted(count) => Some(count.rounds),
             // What it does to registers may say when the loop around it ends.
@@ -172,6 +169,16 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
         });
     }
     found
+}
+
+/// What is proved of a loop, if ptxas counts its rounds so.
+fn trusted(body: &Body<'_>, blocks: &[u32], (proof, left): (Proof, Remaining)) -> (Proof, Remaining) {
+    match proof {
+        Proof::Counted(count) if is_counted_otherwise(body, blocks, count.rounds) => {
+            (Proof::None(Why::Unrolled), Remaining { blocks: blocks.to_vec(), ..Remaining::default() })
+        }
+        _ => (proof, left),
+    }
 }
 
 /// At most how many rounds of a loop come back whatever the flag says.
