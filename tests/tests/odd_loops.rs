@@ -156,7 +156,9 @@ fn each_cycle_polls_or_is_bounded() {
         assert!(report.holds(), "{what}: {:#?}\n{polled}", report.loops);
     };
     for options in forms() {
-        LOOPS.iter().for_each(|(what, body)| holds(what, &kernel(body), &options));
+        for (what, body) in LOOPS {
+            holds(what, &kernel(body), &options);
+        }
         // Fuel is not counted in functions.
         if options.limits.fuel.is_none() {
             holds("a parameter is a register", &format!("{HEAD}{PARAMETER}"), &options);
