@@ -26,7 +26,7 @@ fn kernel(body: &str) -> String {
     )
 }
 
-/// What the loops are, and how each begins and goes on.
+/// What is odd about each loop, and its text.
 const LOOPS: [(&str, &str); 15] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",

@@ -146,7 +146,7 @@ fn each_activation_may_call_what_another_unit_has() {
     assert!(found.iter().any(|found| found.function == "f" && matches!(found.verdict, Verdict::TooMany { .. })), "{found:#?}");
 }
 
-/// The same within one unit: each of several functions has a frame of its own, of 8 bytes in machine code.
+/// The same within one unit: each of several functions takes a frame of 8 bytes in machine code.
 #[test]
 fn as_many_activations_return_as_a_stack_holds_addresses() {
     let ring = |rounds: u32| {

@@ -274,7 +274,8 @@ __cuinstr_once void ask(queue* at, u64 now) {
   at->asked_of = of;
   at->unknown_since = 0;
   of->paused_in = at;
-  // The launch may drain as soon as the request is sent, and whoever asks then must hear of a pause. It counts from here on, whether it has arrived or not.
+  // The launch may drain as soon as the request is sent, and `pause` lists no launch that is over. So the phase comes first. It counts from here on, whether
+  // the request has arrived or not.
   set_phase(at, declining);
   if (!send_request(of, last_of(at).again->word)) set_phase(at, unasked);
 }

@@ -123,7 +123,7 @@ impl Context<'_, '_> {
             let context = if is_sum { *self } else { Context { pins: None, ..*self } };
             return Some(context.value(writer, left).unwrap_or_else(|| pins.pin(register, writer)));
         }
-        // Whoever calls the function wrote a parameter.
+        // A parameter was written by the caller.
         self.code.declaration(register)?;
         let mut found = None;
         for statement in self.writers.of(register) {

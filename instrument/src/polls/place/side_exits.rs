@@ -54,8 +54,8 @@ impl<'a> Placer<'_, 'a> {
                 };
                 writers.next().is_some_and(is_written) && writers.next().is_none()
             });
-            // A branch to a return asks there, one into a cycle with several ways in is led to its header, and one that begins the next iteration of
-            // a loop around this one polls there.
+            // Other edits put something in front of such a branch: one to a return asks there. One into a cycle with several ways in is led to the
+            // cycle's header. One that begins the next iteration of a loop around this one polls.
             let has_polls = self.context.graph.edges(block).any(|edge| {
                 let loops = self.context.loops;
                 let is_around = |outer| outer != number && loops.holds(outer, block);

@@ -1,12 +1,12 @@
-//! Loops that `ptxas` counts by a rule of its own.
+//! Loops that `ptxas` counts by another rule than PTX.
 //!
 //! From `-O2` on, ptxas 13.0 runs four iterations at a time of a loop whose counter moves by the same number in each. It
 //! asks for the loop's own test behind the last of them only. How many are left it takes from the difference of counter
 //! and end. That comes to what PTX says but in two cases, both found by reading its machine code:
 //!
-//! - The loop goes on while the counter is less, and the counter falls. It is taken to have as many iterations left as it
+//! - The loop repeats while the counter is less, and the counter falls. It is taken to have as many iterations left as it
 //!   is greater than the end, where PTX ends it at once.
-//! - The loop goes on while counter and end differ, and they are compared without a sign. The unrolled loop compares
+//! - The loop repeats while counter and end differ, and they are compared without a sign. The unrolled loop compares
 //!   them with one.
 
 use crate::domain::interval::Interval;
@@ -20,7 +20,7 @@ const MOST_BACK: u32 = 8;
 /// Most statements that are asked what a way out depends on.
 const MOST_ASKED: u32 = 64;
 
-/// The counter of a loop and its end, as a way out compares them where the loop goes on.
+/// The counter of a loop and its end, and how a way out compares them where the loop repeats.
 struct Counted<'a> {
     /// The statement that compares.
     test: u32,
@@ -101,12 +101,12 @@ impl<'a> Looped<'_, 'a> {
         false
     }
 
-    /// What a way out compares, each with either of both as the counter. There are several where the loop goes on only while all of them hold.
+    /// What a way out compares, with each operand as the counter. There are several comparisons where the loop repeats only while all of them hold.
     fn compared(&self, block: u32, leaves_when: bool) -> Vec<Counted<'a>> {
         let mut found = Vec::new();
         let last = self.body.graph.blocks[block as usize].end - 1;
         let Some((Some(predicate), sense)) = self.body.decode(last).guard else { return found };
-        // Predicates, what they are where the loop goes on, and who asks.
+        // Predicates, what they are where the loop repeats, and the statement that reads them.
         let mut work = vec![(predicate, leaves_when != sense, last)];
         for _ in 0..MOST_BACK {
             let Some((predicate, goes_on, asks)) = work.pop() else { break };
