@@ -192,6 +192,9 @@ fn what_the_device_launches_is_refused_and_clusters_are_named() {
         rewrite_ptx(text.as_bytes(), &options).diagnostics.iter().map(|diagnostic| diagnostic.code.id()).collect()
     };
     assert!(codes(text(launches, "")).contains(&"CI024"));
+    assert!(codes(text(&launches.replace("cudaLaunchDeviceV2", "cudaGraphLaunch"), "")).contains(&"CI024"));
+    // A function of the user's is known by no part of its name.
+    assert_eq!(codes(text("call myLaunchDevice;\n", "").replace(".extern", ".func myLaunchDevice() { ret; }\n.extern")), [""; 0]);
     assert_eq!(codes(text("", ".reqnctapercluster 2, 1, 1")), ["CI025"]);
     let source = b"__global__ void child() { }\n__global__ void parent() { child<<<1, 1>>>(); }\n";
     let rewrite = cuinstr::rewrite(source, &Options { path: "k.cu".to_owned(), pausable: true, ..Options::default() });

@@ -59,5 +59,5 @@ pub use operand::{List, Name, NameId, Operand, Register};
 pub use shares::{Run, each_share};
 pub use span::Span;
 pub use strings::Strings;
-pub use system::is_system;
+pub use system::{is_launch, is_system};
 pub use token::{Kind, Token, tokens};

@@ -13,6 +13,7 @@ const NAMES: &[&str] = &[
     "cudaLaunchDeviceV2",
     "cudaGetParameterBuffer",
     "cudaLaunchDevice",
+    "cudaGraphLaunch",
     "__cudaCDP2GetParameterBufferV2",
     "__cudaCDP2LaunchDeviceV2",
     "__cudaCDP2GetParameterBuffer",
@@ -44,14 +45,23 @@ const PREFIX: &str = "__cuda_syscall_";
 /// How the names of those end that work on the thread's own default stream.
 const PER_THREAD: &str = "_ptsz";
 
-/// Whether a function of the system launches the kernel that is its first argument, or prepares to.
+/// Whether a function of the system launches the kernel that is its first argument, or prepares to. A graph's first argument is no kernel: it may hold any.
 pub(crate) fn launches(name: &str) -> bool {
     let known = name.strip_suffix(PER_THREAD).unwrap_or(name);
     // `LaunchDeviceV2` takes a buffer that was made for the kernel, and `GetParameterBuffer` takes sizes.
     let is_launch = known.contains("LaunchDevice") && !known.ends_with("LaunchDeviceV2");
     let is_buffer = known.contains("GetParameterBuffer") && !known.ends_with("GetParameterBuffer");
-    is_system(name) && (is_launch || is_buffer)
+    is_system(name) && (is_launch || is_buffer || known == GRAPH)
 }
+
+/// Whether a function of the system has the device launch something.
+#[must_use]
+pub fn is_launch(name: &str) -> bool {
+    is_system(name) && (name.contains("LaunchDevice") || name == GRAPH)
+}
+
+/// Launches a graph from the device.
+const GRAPH: &str = "cudaGraphLaunch";
 
 /// Whether a function that has no body here is one of the system's.
 #[must_use]
@@ -76,8 +86,9 @@ mod tests {
             "cnpLaunchDevice",
             "__cuda_syscall_cnpv2LaunchDevice",
             "__cuda_syscall_cnpv2LaunchDevice_ptsz",
+            "cudaGraphLaunch",
         ];
-        assert_eq!(all.map(launches), [true; 10]);
+        assert_eq!(all.map(launches), [true; 11]);
         let others = ["cudaLaunchDeviceV2", "__cudaCDP2LaunchDeviceV2_ptsz", "cudaGetParameterBuffer", "myLaunchDevice", "vprintf"];
         assert_eq!(others.map(launches), [false; 5]);
     }

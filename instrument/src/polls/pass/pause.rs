@@ -4,7 +4,7 @@ use super::Pass;
 use crate::common::block_decision::decision;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::polls::emit::old;
-use cuinstr_ptx::{CallTarget, Function};
+use cuinstr_ptx::{CallTarget, Function, is_launch};
 
 /// Oldest architecture with clusters.
 const CLUSTERS: u32 = 90;
@@ -31,7 +31,6 @@ impl Pass<'_> {
 
     /// Launches that the device makes: their blocks would take the request for theirs.
     pub(super) fn launches_by_the_device(&mut self, function: &Function<'_>) {
-        let is_launch = |name: &str| name.contains("LaunchDevice");
         for call in &function.calls {
             if matches!(call.target, CallTarget::Name(name) if is_launch(name)) {
                 let at = function.statements[call.statement as usize].opcode as usize;
