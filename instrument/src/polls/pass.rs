@@ -14,7 +14,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::options::Options;
 use crate::position::LineIndex;
 use crate::site::{Form, Kind, Site, Summary};
-use cuinstr_ptx::{Flow, Function, Kind as Token, Module, Span};
+use cuinstr_ptx::{Flow, Function, Kind as Token, Module, Span, Statement};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -27,8 +27,8 @@ pub(super) struct Pass<'a> {
     options: &'a Options,
     hash: u64,
     spelling: Spelling,
-    /// Whether the text holds a word of [`RARE`].
-    may_trap: bool,
+    /// Of each function whether leaving is not defined beside what runs with it; empty where it is in all of them.
+    traps: Vec<bool>,
     edits: Edits,
     next: u32,
     sites: Vec<(u32, Site)>,
@@ -46,7 +46,7 @@ impl<'a> Pass<'a> {
         Self {
             text,
             lines: LineIndex::new(text.as_bytes()),
-            may_trap: RARE.iter().any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some()),
+            traps: Vec::new(),
             // Of two with a number the first counts.
             files: module.files.iter().enumerate().rev().map(|(index, (number, _))| (*number, index)).collect(),
             module,
@@ -73,6 +73,10 @@ impl Pass<'_> {
         let pays = |function: &Function<'_>| !function.name.starts_with("__internal_") && place::alone::pays(self.text, function);
         let activations = Activations::new(self.text, &self.module, pays);
         let functions = std::mem::take(&mut self.module.functions);
+        if RARE.iter().any(|word| memchr::memmem::find(self.text.as_bytes(), word.as_bytes()).is_some()) {
+            let has = |function: &Function<'_>| function.statements.iter().any(|statement| leaving_is_undefined(self.text, *statement));
+            self.traps = activations.together(&functions, has);
+        }
         for (function, index) in functions.iter().zip(0..) {
             self.function(function, index, &activations);
         }
@@ -88,7 +92,7 @@ impl Pass<'_> {
             return;
         }
         self.has_kernel |= function.is_kernel;
-        let way = self.way(function);
+        let (way, has_own) = self.way(function, index);
         let poll = self.spelling.of(way.cold, way.has_products);
         let cycles = Cycles::new(function);
         let Options { polls, .. } = *self.options;
@@ -120,6 +124,9 @@ impl Pass<'_> {
         let asks_first = has_ends && !polled.asks_at_entry() && activations.polls_below(index);
         // One that polls nowhere is soon over: it is left as it is.
         let polls = polled.fuel != Fuel::None || repeats || asks_first;
+        if polls && way.traps && !has_own {
+            self.traps_rather(function, function.at.start, "threads trap rather than leave in this function, as in others of its kernel");
+        }
         let asks_last = has_ends && polls && self.exits(&cycles, polled.fuel);
         if has_ends && !self.options.begin_by_polls {
             polled.front.push_str(emit::ends::BEGINS);
@@ -226,29 +233,33 @@ impl Pass<'_> {
         self.sites.push((at, site));
     }
 
-    /// How threads of a function come to their end, by the instructions in it.
-    fn way(&mut self, function: &Function<'_>) -> Way {
+    /// How threads of a function come to their end, by the instructions in it and in what runs with it; and whether it has such an instruction itself.
+    fn way(&mut self, function: &Function<'_>, index: u32) -> (Way, bool) {
         let mut way = Way { cold: Cold::Call, traps: false, has_products: false };
-        if !self.may_trap {
-            return way;
+        if !self.traps.get(index as usize).is_some_and(|traps| *traps) {
+            return (way, false);
         }
+        way.traps = true;
         let mut first = None;
         for statement in &function.statements {
-            let opcode = Span { start: statement.opcode, end: statement.end }.of(self.text);
+            let opcode = statement.opcode(self.text);
             if opcode.starts_with("setmaxnreg") {
                 way.cold = Cold::Inline;
             }
             way.has_products |= opcode.starts_with("wgmma");
-            if leaving_is_undefined(opcode) {
-                first = first.or(Some(statement.opcode as usize));
-                way.traps = true;
+            if first.is_none() && leaving_is_undefined(self.text, *statement) {
+                first = Some(statement.opcode);
             }
         }
         if let Some(at) = first {
-            let message = "threads trap rather than leave in this function";
-            self.diagnostics.push(Diagnostic::new(Code::LeaveUndefined, message).at(at..at + 1).in_function(function.name));
+            self.traps_rather(function, at, "threads trap rather than leave in this function");
         }
-        way
+        (way, first.is_some())
+    }
+
+    fn traps_rather(&mut self, function: &Function<'_>, at: u32, message: &str) {
+        let at = at as usize;
+        self.diagnostics.push(Diagnostic::new(Code::LeaveUndefined, message).at(at..at + 1).in_function(function.name));
     }
 
     fn callees_out_of_sight(&mut self, activations: &Activations<'_>) {
@@ -322,16 +333,16 @@ impl Pass<'_> {
 /// Words of which each instruction has one that [`leaving_is_undefined`] tells.
 const RARE: [&str; 7] = ["wgmma", "tcgen05", "setmaxnreg", "async", "_tx", "mapa", "shared::cluster"];
 
+/// Parts of instructions whose bytes come when they may, or go to peers: `clusterlaunchcontrol.try_cancel` completes bytes, too.
+const UNDER_WAY: [&str; 4] = ["async.bulk", "expect_tx", "complete_tx", "shared::cluster"];
+
 /// Whether CUDA leaves open what happens to others when a thread exits while this is under way.
-fn leaving_is_undefined(statement: &str) -> bool {
-    let opcode = statement.split(|next: char| next.is_ascii_whitespace()).next().unwrap_or("");
-    let head = opcode.split('.').next().unwrap_or("");
-    match head {
+fn leaving_is_undefined(text: &str, statement: Statement) -> bool {
+    let opcode = statement.whole_opcode(text);
+    match opcode.split('.').next().unwrap_or("") {
         "wgmma" | "tcgen05" | "setmaxnreg" | "mapa" => true,
-        "cp" => opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce.async.bulk"),
-        "mbarrier" => opcode.contains("expect_tx") || opcode.contains("complete_tx"),
         "st" | "red" if opcode.contains(".async") => true,
-        _ => opcode.contains("shared::cluster"),
+        _ => UNDER_WAY.iter().any(|part| opcode.contains(part)),
     }
 }
 
@@ -340,6 +351,7 @@ mod tests {
     use super::leaving_is_undefined;
     use crate::diagnostic::Code;
     use crate::options::Options;
+    use crate::site::Kind;
 
     #[test]
     fn functions_are_counted_and_callees_out_of_sight_are_told() {
@@ -349,6 +361,38 @@ mod tests {
         let told = rewrite.diagnostics.iter().find(|diagnostic| diagnostic.code == Code::CalleeElsewhere);
         let at = text.find("call f").expect("it calls");
         assert_eq!(told.and_then(|told| told.primary.as_ref()).map(|label| label.span.clone()), Some(at..at + 1));
+    }
+
+    #[test]
+    fn threads_trap_in_each_function_of_a_kernel_where_they_may_not_leave() {
+        let [endless, copies] = ["$L: bra $L;", "cp.async.bulk.commit_group;"];
+        let function = |name: &str, body: &str| format!(".func {name}() {{ {body} ret; }}\n");
+        let kernel = |name: &str, body: &str| format!(".visible .entry {name}() {{ {body} bra $L; $L: bra $L; }}\n");
+        let text = [
+            ".version 9.0\n.target sm_90\n.address_size 64\n.extern .func away();\n".to_owned(),
+            function("copies", copies),
+            function("above", "call copies; $L: bra $L;"),
+            function("beside", endless),
+            function("apart", endless),
+            kernel("two", "call above; call beside; call away;"),
+            kernel("other", "call apart; call away;"),
+        ];
+        let rewrite = crate::rewrite_ptx(text.concat().as_bytes(), &Options { path: "a.ptx".to_owned(), ..Options::default() });
+        let loops = rewrite.sites.sites.iter().filter(|site| site.kind == Kind::Loop);
+        let traps: Vec<(&str, bool)> = loops.map(|site| (site.function.as_str(), site.why.is_some())).collect();
+        assert_eq!(traps, [("above", true), ("beside", true), ("apart", false), ("two", true), ("other", false)]);
+        let told = rewrite.diagnostics.iter().filter(|diagnostic| diagnostic.code == Code::LeaveUndefined);
+        let told: Vec<&str> = told.filter_map(|diagnostic| diagnostic.function.as_deref()).collect();
+        assert_eq!(told, ["copies", "above", "beside", "two"]);
+    }
+
+    #[test]
+    fn a_kernel_that_launches_a_graph_may_launch_itself() {
+        let text = ".version 9.0\n.target sm_90\n.address_size 64\n.extern .func (.param .b32 r) cudaGraphLaunch(.param .b64 a, .param .b64 s);\n\
+                    .visible .entry k() { { .param .b64 a; .param .b64 s; .param .b32 r; call.uni (r), cudaGraphLaunch, (a, s); } ret; }\n";
+        let rewrite = crate::rewrite_ptx(text.as_bytes(), &Options { path: "a.ptx".to_owned(), ..Options::default() });
+        assert!(rewrite.diagnostics.is_empty() && rewrite.sites.sites.iter().any(|site| site.kind == Kind::Recursion));
+        assert!(crate::verify::verify_ptx(&String::from_utf8(rewrite.output.unwrap_or_default()).unwrap_or_default()).holds());
     }
 
     #[test]
@@ -365,6 +409,8 @@ mod tests {
             "st.async.b32",
             "red.async.add.u32",
             "ld.shared::cluster.u32",
+            "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128",
+            "multimem.cp.async.bulk.global.shared::cta.bulk_group",
         ];
         let leave = [
             "cp.async.ca.shared.global",
@@ -377,7 +423,12 @@ mod tests {
             "ld.shared::cta.u32",
             "add.u32",
         ];
-        assert_eq!(traps.map(leaving_is_undefined), [true; 11]);
-        assert_eq!(leave.map(leaving_is_undefined), [false; 9]);
+        let tells = |opcode: &str| {
+            let text = format!(".version 9.0\n.target sm_90\n.entry k() {{ {opcode} x; }}\n");
+            let module = cuinstr_ptx::parse(&text);
+            leaving_is_undefined(&text, module.functions[0].statements[0])
+        };
+        assert_eq!(traps.map(tells), [true; 13]);
+        assert_eq!(leave.map(tells), [false; 9]);
     }
 }

@@ -9,6 +9,8 @@ const MOST: u32 = 1 << 12;
 /// What is known of a module's calls.
 #[derive(Debug)]
 pub(in crate::polls) struct Activations<'a> {
+    /// Whom each function calls, then what is out of sight, then lists of functions.
+    edges: Vec<Vec<u32>>,
     at_entry: Vec<bool>,
     repeats: Vec<Vec<u32>>,
     below: Vec<bool>,
@@ -76,7 +78,7 @@ impl<'a> Activations<'a> {
             function.calls.iter().filter(|call| leads_to_loops(function, call)).map(|call| call.statement).collect()
         };
         let repeats = if has_loop.contains(&true) { module.functions.iter().map(of_function).collect() } else { Vec::new() };
-        Self { at_entry, repeats, below, outside }
+        Self { edges, at_entry, repeats, below, outside }
     }
 
     /// The statements of a function that call loops that pay, before anything polls.
@@ -92,6 +94,18 @@ impl<'a> Activations<'a> {
     /// Whether a function calls one that polls.
     pub(in crate::polls) fn polls_below(&self, function: u32) -> bool {
         self.below[function as usize]
+    }
+
+    /// Functions that run in a kernel with one that `has` something: what calls lead to it, and what calls lead to from there. A kernel that is launched runs
+    /// in blocks of its own. What is out of sight is left out.
+    pub(in crate::polls) fn together(&self, functions: &[Function<'a>], has: impl Fn(&Function<'a>) -> bool) -> Vec<bool> {
+        let is_called = |to: &u32| functions.get(*to as usize).map_or(*to as usize > functions.len(), |function| !function.is_kernel);
+        let edges: Vec<Vec<u32>> = self.edges.iter().map(|all| all.iter().copied().filter(is_called).collect()).collect();
+        let with = (0..).zip(functions).filter(|(_, function)| has(function)).map(|(index, _)| index).collect();
+        let above = led_to(&callers(&edges), with);
+        let mut all = led_to(&edges, (0..).zip(&above).filter(|(_, is_above)| **is_above).map(|(node, _)| node).collect());
+        all.truncate(functions.len());
+        all
     }
 
     /// Functions that are called and have no body in the module, with the offset of a call.
@@ -171,13 +185,30 @@ fn leads_to_loops(edges: &[Vec<u32>], has_loop: &[bool], at_entry: &mut [bool]) 
     leads
 }
 
-/// Functions that lead to a poll by calls.
-fn below(edges: &[Vec<u32>], has_loop: &[bool], at_entry: &[bool]) -> Vec<bool> {
-    let count = has_loop.len();
+/// Who calls each node.
+fn callers(edges: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let mut callers: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
     for (from, to) in edges.iter().enumerate().flat_map(|(from, all)| all.iter().map(move |to| (from, *to))) {
         callers[to as usize].push(from as u32);
     }
+    callers
+}
+
+/// The nodes of `work`, and all that these lead to.
+fn led_to(edges: &[Vec<u32>], mut work: Vec<u32>) -> Vec<bool> {
+    let mut found = vec![false; edges.len()];
+    while let Some(node) = work.pop() {
+        if !std::mem::replace(&mut found[node as usize], true) {
+            work.extend(&edges[node as usize]);
+        }
+    }
+    found
+}
+
+/// Functions that lead to a poll by calls.
+fn below(edges: &[Vec<u32>], has_loop: &[bool], at_entry: &[bool]) -> Vec<bool> {
+    let count = has_loop.len();
+    let callers = callers(edges);
     let mut below = vec![false; edges.len()];
     let polls = |at: &u32| has_loop[*at as usize] || at_entry[*at as usize] && !callers[*at as usize].is_empty();
     let mut work: Vec<u32> = (0..count as u32).filter(polls).chain([count as u32]).collect();
