@@ -12,6 +12,7 @@ pub(in crate::polls) struct Activations<'a> {
     /// Whom each function calls, then what is out of sight, then lists of functions.
     edges: Vec<Vec<u32>>,
     at_entry: Vec<bool>,
+    unwinds: Vec<bool>,
     repeats: Vec<Vec<u32>>,
     below: Vec<bool>,
     outside: Vec<(&'a str, u32)>,
@@ -67,6 +68,7 @@ impl<'a> Activations<'a> {
         let is_called = called(&edges);
         let has_loop: Vec<bool> = module.functions.iter().zip(&is_called).map(|(function, called)| *called && pays(function)).collect();
         let mut at_entry = entries(&edges, count);
+        let unwinds = unwind(&in_sight(&edges, &module.functions), &has_loop, &mut at_entry);
         let leads = leads_to_loops(&edges, &has_loop, &mut at_entry);
         let below = below(&edges, &has_loop, &at_entry);
         let leads_to_loops = |function: &Function<'a>, call: &Call<'a>| match calls.callee(function, call) {
@@ -78,7 +80,7 @@ impl<'a> Activations<'a> {
             function.calls.iter().filter(|call| leads_to_loops(function, call)).map(|call| call.statement).collect()
         };
         let repeats = if has_loop.contains(&true) { module.functions.iter().map(of_function).collect() } else { Vec::new() };
-        Self { edges, at_entry, repeats, below, outside }
+        Self { edges, at_entry, unwinds, repeats, below, outside }
     }
 
     /// The statements of a function that call loops that pay, before anything polls.
@@ -91,6 +93,12 @@ impl<'a> Activations<'a> {
         self.at_entry[function as usize]
     }
 
+    /// Whether a function calls itself, by way of others or not, or such a function leads to it. Activations return one behind the other, and what stands
+    /// behind the call runs as often as a stack holds them, without a poll between.
+    pub(in crate::polls) fn unwinds(&self, function: u32) -> bool {
+        self.unwinds[function as usize]
+    }
+
     /// Whether a function calls one that polls.
     pub(in crate::polls) fn polls_below(&self, function: u32) -> bool {
         self.below[function as usize]
@@ -99,8 +107,7 @@ impl<'a> Activations<'a> {
     /// Functions that run in a kernel with one that `has` something: what calls lead to it, and what calls lead to from there. A kernel that is launched runs
     /// in blocks of its own. What is out of sight is left out.
     pub(in crate::polls) fn together(&self, functions: &[Function<'a>], has: impl Fn(&Function<'a>) -> bool) -> Vec<bool> {
-        let is_called = |to: &u32| functions.get(*to as usize).map_or(*to as usize > functions.len(), |function| !function.is_kernel);
-        let edges: Vec<Vec<u32>> = self.edges.iter().map(|all| all.iter().copied().filter(is_called).collect()).collect();
+        let edges = in_sight(&self.edges, functions);
         let with = (0..).zip(functions).filter(|(_, function)| has(function)).map(|(index, _)| index).collect();
         let above = led_to(&callers(&edges), with);
         let mut all = led_to(&edges, (0..).zip(&above).filter(|(_, is_above)| **is_above).map(|(node, _)| node).collect());
@@ -116,14 +123,7 @@ impl<'a> Activations<'a> {
 
 /// Functions on cycles of calls, and those below which there are too many activations.
 fn entries(edges: &[Vec<u32>], count: usize) -> Vec<bool> {
-    let nodes: Vec<u32> = (0..edges.len() as u32).collect();
-    let mut at_entry = vec![false; edges.len()];
-    for component in Components::default().find(edges.len(), &nodes, |node, nth| edges[node as usize].get(nth as usize).map(|to| Some(*to)))
-    {
-        for member in component {
-            at_entry[member as usize] = true;
-        }
-    }
+    let mut at_entry = on_cycles(edges);
     // What polls where it begins counts as one.
     let mut activations = vec![1_u32; edges.len()];
     callees_first(edges, |node| {
@@ -136,6 +136,34 @@ fn entries(edges: &[Vec<u32>], count: usize) -> Vec<bool> {
     });
     at_entry.truncate(count);
     at_entry
+}
+
+/// Which nodes lie on cycles.
+fn on_cycles(edges: &[Vec<u32>]) -> Vec<bool> {
+    let nodes: Vec<u32> = (0..edges.len() as u32).collect();
+    let mut found = vec![false; edges.len()];
+    for component in Components::default().find(edges.len(), &nodes, |node, nth| edges[node as usize].get(nth as usize).map(|to| Some(*to)))
+    {
+        for member in component {
+            found[member as usize] = true;
+        }
+    }
+    found
+}
+
+/// Calls of functions of the module: without launches, and without what is out of sight.
+fn in_sight(edges: &[Vec<u32>], functions: &[Function<'_>]) -> Vec<Vec<u32>> {
+    let is_called = |to: &u32| functions.get(*to as usize).map_or(*to as usize > functions.len(), |function| !function.is_kernel);
+    edges.iter().map(|all| all.iter().copied().filter(is_called).collect()).collect()
+}
+
+/// Recursive functions, and those that they lead to: each activation that returns may call these. Those with loops poll where they begin.
+fn unwind(edges: &[Vec<u32>], has_loop: &[bool], at_entry: &mut [bool]) -> Vec<bool> {
+    let below = led_to(edges, (0..).zip(on_cycles(edges)).filter(|(_, is_one)| *is_one).map(|(node, _)| node).collect());
+    for (at_entry, (below, has_loop)) in at_entry.iter_mut().zip(below.iter().zip(has_loop)) {
+        *at_entry |= *below && *has_loop;
+    }
+    below
 }
 
 /// Visits each function behind those that it calls. Where calls lead back, one of them comes first.

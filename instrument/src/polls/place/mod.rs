@@ -113,7 +113,7 @@ pub(in crate::polls) fn poll_cycles(
     let context = Context { text: module.text, function, code: &code, graph, loops, writers: &writers, declared: &declared, pins: None };
     let alone = if module.counts_all() { vec![None; loops.all.len()] } else { alone::left_alone(&context) };
     let repeats = module.activations.repeats(index);
-    let own = weights::statements(&context, repeats);
+    let own = weights::statements(&context, repeats, module.activations.unwinds(index));
     let brief = if module.counts_all() { loops.all.iter().map(|_| None).collect() } else { brief::of(&context, &alone, &own) };
     let weights = weights::of(&context, module.polls, own.clone(), |number| match (&alone[number], &brief[number]) {
         (Some(trips), _) => Some(*trips),

@@ -35,8 +35,9 @@ pub(super) fn of(context: &Context<'_, '_>, polls: Polls, mut weights: Vec<u32>,
 }
 
 /// What an iteration of each loop weighs in statements, without those inside.
-pub(super) fn statements(context: &Context<'_, '_>, repeats: &[u32]) -> Vec<u32> {
-    let mut weights: Vec<u32> = context.loops.all.iter().map(|one| one.statements).collect();
+pub(super) fn statements(context: &Context<'_, '_>, repeats: &[u32], unwinds: bool) -> Vec<u32> {
+    let least = if unwinds { UNWINDS } else { 0 };
+    let mut weights: Vec<u32> = context.loops.all.iter().map(|one| one.statements.max(least)).collect();
     let mut work = Vec::new();
     for (block, number) in context.graph.blocks.iter().zip(0..) {
         let inner = context.loops.innermost(number);
@@ -66,6 +67,10 @@ pub(super) fn statements(context: &Context<'_, '_>, repeats: &[u32]) -> Vec<u32>
 
 /// What a call of a function with loops weighs, in each loop around it. The function has an allowance of its own, so that they multiply.
 const REPEATS: u32 = UNIT << 9;
+
+/// What an iteration weighs at least in a recursive function. Activations that return one behind the other have an allowance each: with fewer iterations, as
+/// many as a stack holds are what the proof takes.
+const UNWINDS: u32 = UNIT << 4;
 
 /// What a load weighs besides, at an address that the loop has loaded: nothing else hides its latency.
 const DEPENDENT: u32 = 112;
