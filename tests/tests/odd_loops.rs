@@ -22,12 +22,12 @@ fn kernel(body: &str) -> String {
         "ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [a]; ld.param.u32 %r2, [b]; ld.param.u32 %r4, [c]; mov.u32 %r5, 0; mov.u32 %r6, 0;";
     let stores = "st.global.u32 [%rd1], %r5; st.global.u32 [%rd1+4], %r6;";
     format!(
-        "{HEAD}.visible .entry k({parameters})\n{{\n.reg .pred %p<4>; .reg .b32 %r<10>; .reg .b64 %rd<2>;\n{loads}\n{body}\n{stores}\nret;\n}}\n"
+        "{HEAD}.visible .entry k({parameters})\n{{\n.reg .pred %p<4>; .reg .b32 %r<10>; .reg .b64 %rd<3>;\n{loads}\n{body}\n{stores}\nret;\n}}\n"
     )
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 15] = [
+const LOOPS: [(&str, &str); 18] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -95,6 +95,19 @@ const LOOPS: [(&str, &str); 15] = [
     (
         "it counts down without a sign, from where it may begin below its step",
         "and.b32 %r3, %r1, 7; add.s32 %r3, %r3, %r2;\n$L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, -4; setp.gt.u32 %p1, %r3, 8; @%p1 bra $L;",
+    ),
+    (
+        "the loop goes on by the second predicate of its comparison, which says the opposite",
+        "mov.u32 %r3, %r2;\n$L: add.s32 %r5, %r5, %r3; add.s32 %r3, %r3, 1; setp.lt.s32 %p1|%p2, %r3, 100; @%p2 bra $L;",
+    ),
+    (
+        "the same where it would end soon by the first one",
+        "and.b32 %r3, %r1, 15;\n$L: add.s32 %r5, %r5, %r3; add.s32 %r3, %r3, 1; setp.lt.s32 %p1|%p2, %r3, 10; @%p2 bra $L;",
+    ),
+    (
+        "the test in front of what an unrolled loop leaves asks by the second predicate",
+        "and.b32 %r3, %r1, 7; setp.eq.s32 %p1|%p2, %r3, 0; @%p2 bra $X;\n\
+         $L: add.s32 %r5, %r5, %r3; add.s32 %r3, %r3, -1; setp.ne.s32 %p3, %r3, 0; @%p3 bra $L;\n$X:",
     ),
 ];
 

@@ -315,7 +315,9 @@ impl<'a> Context<'_, 'a> {
         self.writers.last_of(register, statement..statement + 1).is_some()
     }
 
+    /// How a test compares where its predicate `holds`, or does not. Of `p|q` the second says the opposite: such a test is not looked at.
     pub(super) fn comparison(&self, test: u32, holds: bool) -> Option<(Order, bool, u8)> {
+        let [Operand::Register(_), ..] = self.code.operands(test) else { return None };
         let mut parts = self.code.opcode(test).split('.');
         if parts.next() != Some("setp") {
             return None;
