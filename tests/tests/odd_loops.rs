@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 18] = [
+const LOOPS: [(&str, &str); 19] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -108,6 +108,11 @@ const LOOPS: [(&str, &str); 18] = [
         "the test in front of what an unrolled loop leaves asks by the second predicate",
         "and.b32 %r3, %r1, 7; setp.eq.s32 %p1|%p2, %r3, 0; @%p2 bra $X;\n\
          $L: add.s32 %r5, %r5, %r3; add.s32 %r3, %r3, -1; setp.ne.s32 %p3, %r3, 0; @%p3 bra $L;\n$X:",
+    ),
+    (
+        "it counts up to zero as what an unrolled loop leaves, by steps that differ",
+        "and.b32 %r7, %r1, 7; and.b32 %r8, %r2, 3; add.s32 %r9, %r8, 1; setp.eq.s32 %p1, %r7, 0; @%p1 bra $X; neg.s32 %r3, %r7;\n\
+         $L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, %r9; setp.ne.s32 %p2, %r3, 0; @%p2 bra $L;\n$X:",
     ),
 ];
 

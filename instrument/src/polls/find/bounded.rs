@@ -63,6 +63,7 @@ impl Context<'_, '_> {
         }
         if order == Order::NotEqual
             && bound == (0, 0)
+            && is_exact
             && let Some(rest) = self.rest(number, variable, step)
         {
             return Some(rest);
