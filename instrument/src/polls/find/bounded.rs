@@ -150,7 +150,9 @@ impl Context<'_, '_> {
         if !parts.all(|part| matches!(part, "s32" | "u32" | "b32" | "s64" | "u64" | "b64")) {
             return None;
         }
+        // Of a vector each register gets another part.
         let operands = self.code.operands(statement);
+        let [Operand::Register(_), ..] = operands else { return None };
         if let ("mov", [_, Operand::Name(name, 0)]) = (head, operands) {
             return special(self.code.name(*name).text);
         }
