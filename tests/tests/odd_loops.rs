@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 20] = [
+const LOOPS: [(&str, &str); 21] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -118,6 +118,12 @@ const LOOPS: [(&str, &str); 20] = [
         "it begins at the upper half of a number",
         "mov.u64 %rd2, 6; mov.b64 {%r7, %r3}, %rd2;\n$L: add.s32 %r5, %r5, 1; setp.gt.s32 %p2, %r5, %r2; @%p2 bra $E;\n\
          add.s32 %r3, %r3, 4; setp.ne.s32 %p1, %r3, 10; @%p1 bra $L;\n$E:",
+    ),
+    (
+        "a loop in front of it has come so far that the next step goes round",
+        "mov.u32 %r3, 1073741822; and.b32 %r7, %r1, 3; setp.eq.s32 %p1, %r7, 0; @%p1 bra $L;\n\
+         $R: add.s32 %r3, %r3, 357913941; add.s32 %r7, %r7, -1; setp.ne.s32 %p1, %r7, 0; @%p1 bra $R;\n\
+         $L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, 2; setp.lt.s32 %p2, %r3, 100; @%p2 bra $L;",
     ),
 ];
 

@@ -110,7 +110,8 @@ impl Context<'_, '_> {
             is_fresh |= is_whole && self.loops.innermost(block) == one.outer && self.loops.dominates(block, one.header);
             found = Some(join(found, self.value(statement, &mut { MOST_BACK })?));
         }
-        found.filter(|_| is_fresh).map(|(least, most)| (least, most + more))
+        // A step from beyond could go round.
+        found.filter(|_| is_fresh).and_then(|(least, most)| near((least, most + more)))
     }
 
     /// What an operand may hold: one of what is written to it anywhere.
