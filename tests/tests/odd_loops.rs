@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 21] = [
+const LOOPS: [(&str, &str); 22] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -124,6 +124,11 @@ const LOOPS: [(&str, &str); 21] = [
         "mov.u32 %r3, 1073741822; and.b32 %r7, %r1, 3; setp.eq.s32 %p1, %r7, 0; @%p1 bra $L;\n\
          $R: add.s32 %r3, %r3, 357913941; add.s32 %r7, %r7, -1; setp.ne.s32 %p1, %r7, 0; @%p1 bra $R;\n\
          $L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, 2; setp.lt.s32 %p2, %r3, 100; @%p2 bra $L;",
+    ),
+    (
+        "a table stands in a loop that could stand twice, and is asked for behind it",
+        "$O: mov.u32 %r3, %r1;\n$L: add.s32 %r5, %r5, %r3;\nT: .branchtargets $A, $B;\nadd.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r4; @%p1 bra $L;\n\
+         add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, %r2; @%p2 bra $O;\nand.b32 %r7, %r5, 1; brx.idx %r7, T;\n$A: add.s32 %r6, %r6, 1;\n$B:",
     ),
 ];
 

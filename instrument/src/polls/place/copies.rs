@@ -42,7 +42,10 @@ impl Copied {
         let (registers, variables) = (&function.registers, &function.variables);
         let declared = registers.get(registers.partition_point(|declared| declared.at < text.start)).map(|declared| declared.at);
         let variable = variables.get(variables.partition_point(|declared| declared.at < text.start)).map(|declared| declared.at);
-        let is_bare = ![declared, variable].into_iter().flatten().any(|at| text.contains(&at));
+        // A table's name is a label that no branch names.
+        let tables = &function.tables;
+        let table = tables.get(tables.partition_point(|table| table.span.start < text.start)).map(|table| table.span.start);
+        let is_bare = ![declared, variable, table].into_iter().flatten().any(|at| text.contains(&at));
         // A branch to a return asks there, which a copy of it would not.
         let returns = |edge: Edge| {
             let first = graph.blocks[edge.to as usize].first as usize;
