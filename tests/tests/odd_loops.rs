@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 22] = [
+const LOOPS: [(&str, &str); 23] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -129,6 +129,13 @@ const LOOPS: [(&str, &str); 22] = [
         "a table stands in a loop that could stand twice, and is asked for behind it",
         "$O: mov.u32 %r3, %r1;\n$L: add.s32 %r5, %r5, %r3;\nT: .branchtargets $A, $B;\nadd.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r4; @%p1 bra $L;\n\
          add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, %r2; @%p2 bra $O;\nand.b32 %r7, %r5, 1; brx.idx %r7, T;\n$A: add.s32 %r6, %r6, 1;\n$B:",
+    ),
+    (
+        "a nest begins where a loop in front of it has been in an earlier round",
+        "mov.u32 %r3, 0; mov.u32 %r9, 0;\n$P: shl.b32 %r6, %r1, 4; sub.s32 %r6, %r9, %r6; xor.b32 %r7, %r6, %r9; setp.eq.s32 %p3, %r9, 1; @!%p3 bra $S; mov.u32 %r3, %r7;\n\
+         $S: add.s32 %r9, %r9, 1; setp.lt.s32 %p3, %r9, %r4; @%p3 bra $P;\n$O: mov.u32 %r8, 0;\n\
+         $L: add.s32 %r5, %r5, %r3; add.s32 %r8, %r8, 1; setp.lt.s32 %p1, %r8, 3; @%p1 bra $L;\n\
+         add.s32 %r3, %r3, 1; setp.lt.s32 %p2, %r3, 10; @%p2 bra $O;",
     ),
 ];
 

@@ -1,5 +1,6 @@
 //! How often a loop runs at most whose start is known to lie between two numbers, as that of a thread's own share does: `for (i = threadIdx.x; i < 512; …)`.
 
+use super::NONE;
 use super::counted::{Context, Induction, Order};
 use cuinstr_ptx::{Edge, Operand, Register};
 use std::cell::RefCell;
@@ -134,12 +135,13 @@ impl Context<'_, '_> {
         found
     }
 
-    /// The only statement that writes a register, if that stands in front of a nest.
+    /// The only statement that writes a register, if that stands in front of a nest, and runs once. What another loop wrote in an earlier round may be in
+    /// a copy of it, and the test in front of the nest sees the last one alone.
     fn kept(&self, nest: u32, register: Register) -> Option<u32> {
         let mut writers = self.writers.of(register);
         let writer = writers.next().filter(|_| writers.next().is_none() && self.code.width(register) == 32)?;
         let (block, header) = (self.block_of(writer), self.loops.all[nest as usize].header);
-        let is_whole = !self.function.statements[writer as usize].guarded && !self.loops.holds(nest, block);
+        let is_whole = !self.function.statements[writer as usize].guarded && self.loops.innermost(block) == NONE;
         (is_whole && self.loops.dominates(block, header)).then_some(writer)
     }
 
