@@ -38,6 +38,7 @@ const PTX_SHAPES: &[&str] = &[
     "counted",
     "own",
     "down",
+    "remainders",
     "joined",
     "side",
     "loaded",

@@ -208,8 +208,11 @@ impl Context<'_, '_> {
         }
         let (least, most) = self.value(written, &mut { MOST_BACK })?;
         // The branch that passes the loop by where they are zero stands in a block between the two.
+        // The branch stands near the loop, and a function may have many loops behind each other.
         let mut guard = self.loops.dominator(one.header)?;
+        let mut left = MOST_BACK;
         while !self.passes_by_zero(guard, bits, written, one.header) {
+            left = left.checked_sub(1)?;
             guard = self.loops.dominator(guard).filter(|_| guard != first)?;
         }
         u64::try_from(most).ok().filter(|most| least == 0 && *most > 0)
