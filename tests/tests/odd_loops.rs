@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 23] = [
+const LOOPS: [(&str, &str); 25] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -136,6 +136,17 @@ const LOOPS: [(&str, &str); 23] = [
          $S: add.s32 %r9, %r9, 1; setp.lt.s32 %p3, %r9, %r4; @%p3 bra $P;\n$O: mov.u32 %r8, 0;\n\
          $L: add.s32 %r5, %r5, %r3; add.s32 %r8, %r8, 1; setp.lt.s32 %p1, %r8, 3; @%p1 bra $L;\n\
          add.s32 %r3, %r3, 1; setp.lt.s32 %p2, %r3, 10; @%p2 bra $O;",
+    ),
+    (
+        "a cycle with several ways in, inside of it, counts",
+        "mov.u32 %r3, %r1;\n$L: and.b32 %r7, %r6, 1; setp.eq.s32 %p2, %r7, 0; @%p2 bra $B;\n$A: add.s32 %r6, %r6, 3; bra $C;\n$B: add.s32 %r6, %r6, 1;\n\
+         $C: mad.lo.s32 %r5, %r5, 31, %r6; add.s32 %r3, %r3, 1; and.b32 %r8, %r5, 3; setp.eq.s32 %p3, %r8, 1; @%p3 bra $A; setp.eq.s32 %p3, %r8, 2; @%p3 bra $B;\n\
+         setp.lt.s32 %p1, %r3, %r2; @%p1 bra $L;",
+    ),
+    (
+        "a cycle with several ways in, around it, does not begin it anew",
+        "mov.u32 %r3, 0; setp.lt.s32 %p3, %r4, 5; @%p3 bra $B;\n$A: add.s32 %r6, %r6, 1;\n$B: add.s32 %r5, %r5, 7; setp.gt.s32 %p2, %r6, 0; @%p2 bra $E;\n\
+         $L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, 4; setp.ne.s32 %p2, %r3, 16; @%p2 bra $L;\nadd.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, %r2; @%p1 bra $A;\n$E:",
     ),
 ];
 

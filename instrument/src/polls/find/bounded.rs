@@ -1,6 +1,6 @@
 //! How often a loop runs at most whose start is known to lie between two numbers, as that of a thread's own share does: `for (i = threadIdx.x; i < 512; …)`.
 
-use super::NONE;
+use super::Loop;
 use super::counted::{Context, Induction, Order};
 use cuinstr_ptx::{Edge, Operand, Register};
 use std::cell::RefCell;
@@ -103,12 +103,13 @@ impl Context<'_, '_> {
             if let Some((_, step)) = self.added(statement, self.code.width(variable)).filter(|(base, _)| *base == variable) {
                 // A remainder loop has gone on with it, which runs as often as this one.
                 let inner = self.loops.innermost(block) as usize;
-                let trips = before.get(inner).copied().flatten().filter(|_| self.loops.all[inner].outer == one.outer)?;
+                let is_beside = |rest: &Loop| rest.outer == one.outer && self.loops.share_irreducible(rest.header, one.header);
+                let trips = before.get(inner).copied().flatten().filter(|_| is_beside(&self.loops.all[inner]))?;
                 more = more.checked_add(i64::try_from(trips).ok()?.checked_mul(step)?).filter(|more| (0..FAR).contains(more))?;
                 continue;
             }
             let is_whole = !self.function.statements[statement as usize].guarded;
-            is_fresh |= is_whole && self.loops.innermost(block) == one.outer && self.loops.dominates(block, one.header);
+            is_fresh |= is_whole && self.loops.runs_beside(number, block) && self.loops.dominates(block, one.header);
             found = Some(join(found, self.value(statement, &mut { MOST_BACK })?));
         }
         // A step from beyond could go round.
@@ -141,7 +142,7 @@ impl Context<'_, '_> {
         let mut writers = self.writers.of(register);
         let writer = writers.next().filter(|_| writers.next().is_none() && self.code.width(register) == 32)?;
         let (block, header) = (self.block_of(writer), self.loops.all[nest as usize].header);
-        let is_whole = !self.function.statements[writer as usize].guarded && self.loops.innermost(block) == NONE;
+        let is_whole = !self.function.statements[writer as usize].guarded && self.loops.runs_beside(nest, block);
         (is_whole && self.loops.dominates(block, header)).then_some(writer)
     }
 
@@ -191,7 +192,7 @@ impl Context<'_, '_> {
         let start = only(self.writers.of(variable).filter(|statement| !self.loops.holds(number, self.block_of(*statement))))?;
         let is_whole = |statement: u32| !self.function.statements[statement as usize].guarded;
         let block = self.block_of(start);
-        if !is_whole(start) || self.loops.innermost(block) != one.outer || !self.loops.dominates(block, one.header) {
+        if !is_whole(start) || !self.loops.runs_beside(number, block) || !self.loops.dominates(block, one.header) {
             return None;
         }
         // The register that holds these bits, and what writes them.

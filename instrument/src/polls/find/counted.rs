@@ -174,7 +174,7 @@ impl<'a> Context<'_, 'a> {
     fn runs_once(&self, number: u32, statement: u32, latch: u32) -> bool {
         let block = self.block_of(statement);
         let is_guarded = self.function.statements[statement as usize].guarded;
-        !is_guarded && self.loops.innermost(block) == number && self.loops.dominates(block, latch)
+        !is_guarded && self.loops.runs_in(number, block) && self.loops.dominates(block, latch)
     }
 
     /// The operand of a statement as it is spelled.

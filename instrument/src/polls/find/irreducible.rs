@@ -21,16 +21,18 @@ pub(in crate::polls) struct Entry {
     pub(in crate::polls) repeats: bool,
 }
 
-/// All of them, those within others too. Each cycle of the graph that holds no header of a natural loop leads through an entry of one.
-pub(super) fn find(graph: &Graph, loops: &Loops) -> Vec<Irreducible> {
-    let mut found = Vec::new();
+/// All of them, those within others too, and of each block a number for the innermost one that it is in. Each cycle of the graph that holds no header of a
+/// natural loop leads through an entry of one.
+pub(super) fn find(graph: &Graph, loops: &Loops) -> (Vec<Irreducible>, Vec<u32>) {
+    let (mut found, mut within) = (Vec::new(), Vec::new());
     let mut is_header = vec![false; graph.blocks.len()];
     for one in loops.all.iter().filter(|one| !one.is_natural) {
         is_header[one.header as usize] = true;
     }
     if !is_header.contains(&true) {
-        return found;
+        return (found, within);
     }
+    within.resize(graph.blocks.len(), 0);
     let mut scratch = Components::default();
     let all: Vec<u32> = (0..graph.blocks.len() as u32).filter(|block| loops.is_reached(*block)).collect();
     // The set that each block is in; no block is in the set of number zero.
@@ -72,6 +74,11 @@ pub(super) fn find(graph: &Graph, loops: &Loops) -> Vec<Irreducible> {
             }
             entries.sort_unstable_by_key(|entry| loops.place[entry.block as usize]);
             let Some(first) = entries.first().map(|entry| entry.block) else { continue };
+            if entries.len() > 1 {
+                for block in &component {
+                    within[*block as usize] = sets;
+                }
+            }
             set[first as usize] = 0;
             component.retain(|block| *block != first);
             if entries.len() > 1 {
@@ -89,5 +96,5 @@ pub(super) fn find(graph: &Graph, loops: &Loops) -> Vec<Irreducible> {
             work.push(component);
         }
     }
-    found
+    (found, within)
 }

@@ -64,6 +64,8 @@ pub(in crate::polls) struct Loops {
     pub(in crate::polls) irreducible: Vec<Irreducible>,
     /// If there are some, of each block whether it is an entry, and whether it is one or leads to one from outside.
     entries: Vec<(bool, bool)>,
+    /// If there are some, of each block a number for the innermost one that it is in. They are no loops of `inner` and `nest`.
+    within: Vec<u32>,
     /// The innermost loop of each block.
     inner: Vec<u32>,
     /// Loops within loops.
@@ -92,6 +94,7 @@ impl Loops {
             all: Vec::new(),
             irreducible: Vec::new(),
             entries: Vec::new(),
+            within: Vec::new(),
             inner: vec![NONE; count],
             nest: Forest::default(),
             members: (Vec::new(), Vec::new()),
@@ -106,7 +109,7 @@ impl Loops {
             loops.dominated = Forest::new(count, order.iter().copied(), |block| loops.dominator(block));
             loops.add(graph, &tables, &headers);
             loops.collect(graph, &tables);
-            loops.irreducible = irreducible::find(graph, &loops);
+            (loops.irreducible, loops.within) = irreducible::find(graph, &loops);
             loops.enter(count);
         }
         loops
@@ -289,6 +292,27 @@ impl Loops {
     /// The innermost loop of a block; [`NONE`] outside of loops.
     pub(in crate::polls) fn innermost(&self, block: u32) -> u32 {
         self.inner[block as usize]
+    }
+
+    /// Whether a block lies in a cycle with several ways in.
+    pub(in crate::polls) fn is_in_irreducible(&self, block: u32) -> bool {
+        self.within.get(block as usize).is_some_and(|cycle| *cycle != 0)
+    }
+
+    /// Whether two blocks lie in the same cycles with several ways in.
+    pub(in crate::polls) fn share_irreducible(&self, one: u32, other: u32) -> bool {
+        self.within.get(one as usize) == self.within.get(other as usize)
+    }
+
+    /// Whether a block lies in a loop, and in no other cycle inside of that.
+    pub(in crate::polls) fn runs_in(&self, number: u32, block: u32) -> bool {
+        self.inner[block as usize] == number && self.share_irreducible(block, self.all[number as usize].header)
+    }
+
+    /// Whether a block lies in the cycles around a loop, and in no other.
+    pub(in crate::polls) fn runs_beside(&self, number: u32, block: u32) -> bool {
+        let one = &self.all[number as usize];
+        self.inner[block as usize] == one.outer && self.share_irreducible(block, one.header)
     }
 
     /// Whether a block lies in a loop.

@@ -5,7 +5,7 @@ use super::alone::MOST_ALONE;
 use super::copies::Copied;
 use super::{HEAVY, Placer};
 use crate::polls::emit;
-use crate::polls::find::NONE;
+use crate::polls::find::Loop;
 use crate::polls::find::counted::{Context, Counted, Order};
 
 /// Most trips of a loop that is brief.
@@ -32,7 +32,9 @@ pub(super) fn of<'a>(context: &Context<'_, 'a>, alone: &[Option<u64>], weights: 
     let found = |number: u32| {
         let (one, weight) = (&loops[number as usize], weights[number as usize]);
         let most = [MOST_TRIPS, MOST_TRIPS / 2].into_iter().find(|most| u64::from(*most) * u64::from(weight) <= 4 * MOST_ALONE)?;
-        let is_inside = one.is_natural && one.outer != NONE && one.is_innermost && alone[number as usize].is_none();
+        let is_paid = |around: &Loop| context.loops.share_irreducible(around.header, one.header);
+        let is_inside =
+            one.is_natural && loops.get(one.outer as usize).is_some_and(is_paid) && one.is_innermost && alone[number as usize].is_none();
         let (block, taken) = context.test_of(number).filter(|_| is_inside && one.statements < HEAVY)?;
         let counted = context.counted(number, block, taken)?;
         let is_even = counted.order != Order::NotEqual || counted.step.unsigned_abs().is_power_of_two();

@@ -25,6 +25,8 @@ impl<'a> Placer<'_, 'a> {
         let loops = &self.context.loops.all;
         let mut nests: Vec<u32> =
             loops.iter().map(|one| one.outer).filter(|outer| *outer != NONE && loops[*outer as usize].outer == NONE).collect();
+        // A cycle with several ways in would run it again and again, and it pays nothing.
+        nests.retain(|nest| !self.context.loops.is_in_irreducible(loops[*nest as usize].header));
         nests.sort_unstable();
         nests.dedup();
         let mut trips = vec![None; loops.len()];
