@@ -129,7 +129,8 @@ fn modules() -> Vec<(&'static str, String)> {
     let setmaxnreg = ".visible .entry k() .maxntid 128 { .reg .pred p; .reg .b32 r; setmaxnreg.dec.sync.aligned.u32 40; mov.b32 r, 0; $L: add.s32 r, r, 1; setp.ne.s32 p, r, 0; @p bra $L; ret; }";
     let light = "$L: add.s32 s, s, 1; setp.lt.s32 p, s, r; @p bra $L;";
     let callee = format!(".func g(.param .b32 n) {{ .reg .b32 r, s; .reg .pred p; ld.param.b32 r, [n]; {light} ret; }}");
-    let unwinds = |behind| module(&format!("{callee}\n{}\n{call}", recursive.replace("$X:", behind).replace(".b32 r;", ".b32 r, s;")));
+    let unwinds =
+        |behind: &str| module(&format!("{callee}\n{}\n{call}", recursive.replace("$X:", behind).replace(".b32 r;", ".b32 r, s;")));
     vec![
         ("recursion", module(&format!("{recursive}\n{call}"))),
         ("a loop behind a recursion", unwinds(&format!("{light} $X:"))),
