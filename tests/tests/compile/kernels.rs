@@ -1,6 +1,6 @@
 //! Every kernel rewritten compiles without a warning that the plain one does not give, and a few in every configuration.
 
-use crate::{Checks, Tools, slice};
+use crate::{Checks, Tools, pairs, slice};
 use cuinstr::options::{AtExit, Limits, Options, Polls};
 use cuinstr_harness::fixtures::Fixture;
 use cuinstr_harness::unit::{STRICT, Unit};
@@ -15,13 +15,14 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
     for fixture in fixtures {
         let name = fixture.name.clone();
         checks.add(format!("kernel: {name} compiles"), move |tools| compiled_is_clean(tools, &name, &Options::default(), &[]));
-        // Inside `extern "C"` each other one is compiled for the oldest architecture that it asks for.
+    }
+    // Inside `extern "C"` each other one is compiled for the oldest architecture that it asks for.
+    let is_left = |fixture: &&Fixture| NOT_IN_EXTERN_C.contains(&fixture.name.as_str()) && fixture.header.min_arch < 90;
+    for fixture in slice(&fixtures.iter().filter(is_left).collect::<Vec<_>>()) {
         let name = fixture.name.clone();
-        if NOT_IN_EXTERN_C.contains(&name.as_str()) && fixture.header.min_arch < 90 {
-            checks.add(format!("kernel: {name} compiles for sm_{}", fixture.header.min_arch), move |tools| {
-                compiles(tools, &name, &Options::default(), &["-ptx"])
-            });
-        }
+        checks.add(format!("kernel: {name} compiles for sm_{}", fixture.header.min_arch), move |tools| {
+            compiles(tools, &name, &Options::default(), &["-ptx"])
+        });
     }
     for name in slice(VARIED) {
         let each = || Options { polls: Polls::Each, ..Options::default() };
@@ -31,9 +32,9 @@ pub(crate) fn add(fixtures: &[Fixture], checks: &mut Checks) {
         checks.add(format!("config: {name} compiles with debug information"), move |tools| {
             compiled_is_clean(tools, name, &Options::default(), &["-G"])
         });
-        for (what, options, args) in configurations() {
-            checks.add(format!("config: {name} compiles with {what}"), move |tools| compiles(tools, name, &options, args));
-        }
+    }
+    for (name, (what, options, args)) in pairs(VARIED, &configurations()) {
+        checks.add(format!("config: {name} compiles with {what}"), move |tools| compiles(tools, name, &options, args));
     }
     for fixture in slice(fixtures) {
         let name = fixture.name.clone();
@@ -81,13 +82,16 @@ pub(crate) fn compiled_is_clean(tools: &Tools, name: &str, options: &Options, ar
 fn compiles(tools: &Tools, name: &str, options: &Options, args: &[&str]) -> Result<(), String> {
     let fixture = tools.fixture(name)?;
     let arch = format!("-arch=sm_{}", fixture.header.min_arch);
-    let args = arguments(args, &arch);
-    let plain = Unit::plain(fixture)?;
-    let compiled = plain.rewrite(options)?.nvcc(&tools.nvcc, &args)?;
+    unit_compiles(tools, &Unit::plain(fixture)?, options, &arguments(args, &arch))
+}
+
+/// A unit compiles without a word once it is rewritten; where it does not, what is said of it as it is.
+pub(crate) fn unit_compiles(tools: &Tools, plain: &Unit, options: &Options, args: &[&str]) -> Result<(), String> {
+    let compiled = plain.rewrite(options)?.nvcc(&tools.nvcc, args)?;
     if compiled.clean() {
         return if compiled.image.is_empty() { Err("nothing was written".to_owned()) } else { Ok(()) };
     }
-    let plain = plain.nvcc(&tools.nvcc, &args)?.expect_clean();
+    let plain = plain.nvcc(&tools.nvcc, args)?.expect_clean();
     let plain = plain.map_or_else(|why| format!("as its author wrote it: {why}"), |_| "as its author wrote it: no warning".to_owned());
     Err(compiled.expect_clean().err().unwrap_or_default() + "\n" + &plain)
 }

@@ -89,9 +89,23 @@ impl Checks {
     }
 }
 
-/// What a test that repeats another one in a further form runs on: each third item, or all if `CUINSTR_SWEEP` is set.
+/// Whether all cases are asked for: else those that repeat others in a further form are a slice.
+fn sweeps() -> bool {
+    std::env::var_os("CUINSTR_SWEEP").is_some()
+}
+
+/// What a test that repeats another one in a further form runs on: each fifth item, or all if `CUINSTR_SWEEP` is set.
 fn slice<T>(items: &[T]) -> impl Iterator<Item = &T> {
-    items.iter().step_by(if std::env::var_os("CUINSTR_SWEEP").is_some() { 1 } else { 3 })
+    items.iter().step_by(if sweeps() { 1 } else { 5 })
+}
+
+/// Each of the first with each of the second if `CUINSTR_SWEEP` is set; else each of both at least once, in pairs.
+fn pairs<A: Clone, B: Clone>(first: &[A], second: &[B]) -> Vec<(A, B)> {
+    let pair = |index: usize| (first[index % first.len()].clone(), second[index % second.len()].clone());
+    if sweeps() {
+        return first.iter().flat_map(|one| second.iter().map(|other| (one.clone(), other.clone()))).collect();
+    }
+    (0..first.len().max(second.len())).map(pair).collect()
 }
 
 fn main() -> ExitCode {

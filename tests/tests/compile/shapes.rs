@@ -1,6 +1,7 @@
 //! Every shape of loop in functions that the host's compiler sees too: what is put in gives neither compiler anything to warn of.
 
-use crate::{Checks, Tools};
+use crate::kernels::unit_compiles;
+use crate::{Checks, Tools, pairs};
 use cuinstr::options::{Limits, Options, Polls};
 use cuinstr_harness::fixtures::Fixture;
 use cuinstr_harness::unit::{STRICT, Unit};
@@ -116,22 +117,25 @@ __global__ void k(int* p, int n)
 
 pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
     // Host-only warnings hang on the standard more than the device's.
-    for (space, std) in [("__host__ __device__", "11"), ("__host__ __device__", "17"), ("__host__ __device__", "20"), ("__device__", "17")]
-    {
-        checks.add(format!("shapes: every loop of {space} code compiles as C++{std}"), move |tools| shapes(tools, space, std));
+    let code = [("__host__ __device__", "11"), ("__host__ __device__", "17"), ("__host__ __device__", "20"), ("__device__", "17")];
+    let limits = Limits { timeout_ns: Some(1_000_000_000), budget_cycles: Some(1 << 40), fuel: Some(1_000_000) };
+    let default = Options::default();
+    let forms = [
+        ("", default.clone()),
+        (" with limits", Options { limits, ..default.clone() }),
+        (" with each poll", Options { polls: Polls::Each, ..default }),
+    ];
+    for ((space, std), (form, options)) in pairs(&code, &forms) {
+        checks.add(format!("shapes: every loop of {space} code compiles as C++{std}{form}"), move |tools| {
+            shapes(tools, space, std, &options)
+        });
     }
 }
 
-fn shapes(tools: &Tools, space: &str, std: &str) -> Result<(), String> {
+fn shapes(tools: &Tools, space: &str, std: &str, options: &Options) -> Result<(), String> {
     // The host's compiler knows no unroll pragma.
     let quiet = ["-arch=sm_75", "-Xptxas=--suppress-stack-size-warning", "-Xcompiler=-Wno-unknown-pragmas"].map(str::to_owned);
     let needs = std::iter::once(format!("-std=c++{std}")).chain(quiet).collect();
     let plain = Unit { needs, ..Unit::new("shapes.cu", SHAPES.replace("SPACE", space)) };
-    plain.nvcc(&tools.nvcc, &[STRICT, &["-c"]].concat())?.expect_clean().map_err(|why| format!("as it is: {why}"))?;
-    let limits = Limits { timeout_ns: Some(1_000_000_000), budget_cycles: Some(1 << 40), fuel: Some(1_000_000) };
-    let default = Options::default();
-    for options in [default.clone(), Options { polls: Polls::Each, ..default.clone() }, Options { limits, ..default }] {
-        plain.rewrite(&options)?.nvcc(&tools.nvcc, &[STRICT, &["-c"]].concat())?.expect_clean()?;
-    }
-    Ok(())
+    unit_compiles(tools, &plain, options, &[STRICT, &["-c"]].concat())
 }

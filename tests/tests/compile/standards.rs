@@ -1,6 +1,7 @@
 //! C++11 to C++20, and code that the compiler itself runs.
 
-use crate::{Checks, Tools, slice};
+use crate::kernels::unit_compiles;
+use crate::{Checks, Tools, pairs};
 use cuinstr::options::{Limits, Options, Polls};
 use cuinstr_harness::fixtures::Fixture;
 use cuinstr_harness::unit::{STRICT, Unit};
@@ -39,13 +40,18 @@ pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {
         ("with its host half", &["-c"]),
         ("relocatable with its host half", &["-c", "-rdc=true"]),
     ];
-    // Each third has each standard and each way.
-    let all: Vec<_> = STANDARDS.iter().flat_map(|std| WAYS.map(|(what, args)| (std, what, args))).collect();
-    for &(std, what, args) in slice(&all) {
+    for (std, (what, args)) in pairs(&STANDARDS, &WAYS) {
         checks.add(format!("standard: cxx11 compiles as C++{std} {what}"), move |tools| standard(tools, std, args));
     }
-    for std in &STANDARDS[1..] {
-        checks.add(format!("standard: constexpr loops compile as C++{std}"), |tools| constexpr(tools, std));
+    let limits = Limits { timeout_ns: None, budget_cycles: None, fuel: Some(9) };
+    let default = Options::default();
+    let forms = [
+        ("", default.clone()),
+        (" with each poll", Options { polls: Polls::Each, ..default.clone() }),
+        (" with fuel", Options { limits, ..default }),
+    ];
+    for (std, (form, options)) in pairs(&STANDARDS[1..], &forms) {
+        checks.add(format!("standard: constexpr loops compile as C++{std}{form}"), move |tools| constexpr(tools, std, &options));
     }
 }
 
@@ -60,14 +66,9 @@ fn standard(tools: &Tools, std: &str, args: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-fn constexpr(tools: &Tools, std: &str) -> Result<(), String> {
+fn constexpr(tools: &Tools, std: &str, options: &Options) -> Result<(), String> {
     let plain = Unit::new("constants.cu", CONSTEXPR);
     let needs = vec![format!("-std=c++{std}"), "-arch=sm_75".to_owned()];
     let plain = Unit { needs, ..plain };
-    let limits = Limits { timeout_ns: None, budget_cycles: None, fuel: Some(9) };
-    plain.nvcc(&tools.nvcc, &[STRICT, &["-c"]].concat())?.expect_clean().map_err(|why| format!("as it is: {why}"))?;
-    for options in [Options::default(), Options { polls: Polls::Each, ..Options::default() }, Options { limits, ..Options::default() }] {
-        plain.rewrite(&options)?.nvcc(&tools.nvcc, &[STRICT, &["-c"]].concat())?.expect_clean()?;
-    }
-    Ok(())
+    unit_compiles(tools, &plain, options, &[STRICT, &["-c"]].concat())
 }

@@ -1,7 +1,7 @@
 //! The proof on what nvcc makes: it holds for rewritten kernels, fails for plain ones at the right line, and notices each poll that is taken
 //! out. `scripts/verify-sweep` does the same for every kernel, architecture and level of optimisation.
 
-use crate::{Checks, Tools};
+use crate::{Checks, Tools, sweeps};
 use cuinstr::options::{Options, Polls};
 use cuinstr::verify::report::Loop;
 use cuinstr::verify::verify_ptx;
@@ -98,7 +98,7 @@ const WAYS: &[(&str, &[&str])] = &[
 
 /// `CUINSTR_SWEEP` asks for all kernels and all ways to compile them, which takes longer than a test run has (CONTRIBUTING.md).
 pub(crate) fn add_sweep<'f>(fixtures: impl Iterator<Item = &'f Fixture>, checks: &mut Checks) {
-    if std::env::var_os("CUINSTR_SWEEP").is_none() {
+    if !sweeps() {
         return;
     }
     for fixture in fixtures.filter(|fixture| !fixture.name.starts_with("probe/")) {
