@@ -9,11 +9,15 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 
 mod pauses;
 
 const PROGRAM: &str = include_str!("half/program.cu");
 const VARIABLES: [&str; 5] = ["CUINSTR_TIMEOUT", "CUINSTR_FUEL", "CUINSTR_ON_STOP", "CUINSTR_REPORT", "CUINSTR_PAUSABLE"];
+
+/// What stands in for the driver, compiled once: that takes as long as a program of its own.
+static DRIVER: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// A program built through the launcher, linked with what stands in for the GPU.
 struct Program {
@@ -34,7 +38,12 @@ impl Program {
         let mut command = project.command(BINARY);
         command.env("CUINSTR_FLAGS", flags).arg(nvcc).args(["-arch=sm_90", "-c", "program.cu", "-o", "program.o"]);
         expect(command.args(sanitizer.iter().flat_map(|flag| ["-Xcompiler", flag])), 0);
-        run(Path::new("g++"), "-O0 -shared -fPIC driver.cpp -o libcuda.so.1 -Wl,-soname,libcuda.so.1 -lpthread");
+        let library = project.path().join("libcuda.so.1");
+        let driver = DRIVER.get_or_init(|| {
+            run(Path::new("g++"), "-O0 -shared -fPIC driver.cpp -o libcuda.so.1 -Wl,-soname,libcuda.so.1 -lpthread");
+            fs::read(&library).expect("a library")
+        });
+        fs::write(&library, driver).expect("a file");
         let folder = project.path().to_str().expect("a temporary folder's path is text");
         run(Path::new("g++"), &format!("-rdynamic program.o rows.cpp ./libcuda.so.1 -Wl,-rpath,{folder} -ldl -lpthread -o program"));
         Self { project }

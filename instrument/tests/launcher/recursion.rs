@@ -84,10 +84,10 @@ fn calls_are_polled_where_the_compilers_output_has_a_cycle() {
     // What can be told of no call, or where another unit may call back.
     let unseen = format!("{SOURCE}extern __device__ int other(int);\n__global__ void far(int *o) {{ *o = other(*o); }}\n");
     for (source, words, flags) in [
-        (SOURCE, &["-c", "-arch=sm_90", "-G"][..], ""),
+        (SOURCE, &["-ptx", "-arch=sm_90", "-G"][..], ""),
         (&unseen, &["-arch=sm_90", "-dc"], ""),
-        (SOURCE, &["-c", "-arch=sm_90"], "--fuel 1000"),
-        (&format!("{SOURCE}{DOUBLES}"), &["-c", "-arch=sm_90"], ""),
+        (SOURCE, &["-ptx", "-arch=sm_90"], "--fuel 1000"),
+        (&format!("{SOURCE}{DOUBLES}"), &["-ptx", "-arch=sm_90"], ""),
     ] {
         let found = forms(&nvcc, source, words, flags);
         assert!(found.iter().all(|(name, form)| all.get(name).is_none_or(|named| named == form)), "{words:?} {flags}: {found:?}");
