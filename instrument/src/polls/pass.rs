@@ -392,7 +392,6 @@ mod tests {
                     .visible .entry k() { { .param .b64 a; .param .b64 s; .param .b32 r; call.uni (r), cudaGraphLaunch, (a, s); } ret; }\n";
         let rewrite = crate::rewrite_ptx(text.as_bytes(), &Options { path: "a.ptx".to_owned(), ..Options::default() });
         assert!(rewrite.diagnostics.is_empty() && rewrite.sites.sites.iter().any(|site| site.kind == Kind::Recursion));
-        assert!(crate::verify::verify_ptx(&String::from_utf8(rewrite.output.unwrap_or_default()).unwrap_or_default()).holds());
     }
 
     #[test]
