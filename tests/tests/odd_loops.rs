@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 25] = [
+const LOOPS: [(&str, &str); 29] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -147,6 +147,24 @@ const LOOPS: [(&str, &str); 25] = [
         "a cycle with several ways in, around it, does not begin it anew",
         "mov.u32 %r3, 0; setp.lt.s32 %p3, %r4, 5; @%p3 bra $B;\n$A: add.s32 %r6, %r6, 1;\n$B: add.s32 %r5, %r5, 7; setp.gt.s32 %p2, %r6, 0; @%p2 bra $E;\n\
          $L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, 4; setp.ne.s32 %p2, %r3, 16; @%p2 bra $L;\nadd.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, %r2; @%p1 bra $A;\n$E:",
+    ),
+    (
+        "it is tested between braces, and what they hold has another's name",
+        "{ .reg .b32 t; mov.u32 t, 7; mov.u32 %r3, %r1;\n$L: { .reg .b32 t; add.s32 t, %r3, 1; add.s32 %r5, %r5, %r3; setp.lt.s32 %p1, t, %r2; mov.u32 %r3, t; }\n@%p1 bra $L; }",
+    ),
+    (
+        "the same, and nothing has the name where it ends",
+        "mov.u32 %r3, %r1;\n$L: { .reg .b32 t; add.s32 t, %r3, 1; add.s32 %r5, %r5, %r3; setp.lt.s32 %p1, t, %r2; mov.u32 %r3, t; }\n@%p1 bra $L;",
+    ),
+    (
+        "what its test is joined with has another's name where it ends",
+        "mov.u32 %r3, %r1;\n$L: add.s32 %r3, %r3, 1; add.s32 %r5, %r5, 3; setp.lt.s32 %p1, %r3, %r2; setp.ne.s32 %p2, %r5, 30; and.pred %p3, %p1, %p2;\n\
+         { .reg .pred %p2; setp.eq.s32 %p2, %r3, -1; @%p3 bra $L; }",
+    ),
+    (
+        "the same, and the other is declared behind the test",
+        "mov.u32 %r3, %r1; {\n$L: add.s32 %r3, %r3, 1; add.s32 %r5, %r5, 3; setp.lt.s32 %p1, %r3, %r2; setp.ne.s32 %p2, %r5, 30; and.pred %p3, %p1, %p2;\n\
+         .reg .pred %p2; setp.eq.s32 %p2, %r3, -1; @%p3 bra $L; }",
     ),
 ];
 

@@ -1,10 +1,11 @@
 //! Recognises loops whose trips can be computed where they begin: an induction variable with a constant step, and a bound that the loop keeps.
 
 use super::bounded::Pins;
+use super::declared::Declared;
 use super::{Loops, Writers};
 use cuinstr_ptx::{Code, Flow, Function, Graph, Kind, Operand, Register, Span, tokens};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Largest step of an induction variable. With the most iterations of a strip the distance stays below 2^31.
 const MOST_STEP: i64 = 1 << 16;
@@ -129,36 +130,6 @@ pub(in crate::polls) struct Context<'c, 'a> {
     pub(in crate::polls) pins: Option<&'c Pins>,
 }
 
-/// Declarations of registers by the names that they begin with.
-#[derive(Debug)]
-pub(in crate::polls) struct Declared<'a> {
-    by_name: BTreeMap<&'a str, Vec<u32>>,
-}
-
-impl<'a> Declared<'a> {
-    pub(in crate::polls) fn new(function: &Function<'a>) -> Self {
-        let mut by_name: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        for (declaration, number) in function.registers.iter().zip(0..) {
-            by_name.entry(declaration.name).or_default().push(number);
-        }
-        Self { by_name }
-    }
-
-    /// Whether a name stands for one scalar register wherever the function uses it, and a statement sees that.
-    pub(in crate::polls) fn means_one(&self, function: &Function<'_>, name: &str, statement: u32) -> bool {
-        let prefix = name.trim_end_matches(|next: char| next.is_ascii_digit());
-        let exact = self.by_name.get(name).into_iter().flatten();
-        let ranges = self.by_name.get(prefix).into_iter().flatten().filter(|_| prefix != name);
-        let mut all = exact.chain(ranges).map(|number| &function.registers[*number as usize]);
-        let mut scope = function.statements[statement as usize].scope;
-        let Some(only) = all.next().filter(|_| all.next().is_none()) else { return false };
-        while scope != only.scope && function.scopes[scope as usize].outer != scope {
-            scope = function.scopes[scope as usize].outer;
-        }
-        only.lanes == 1 && only.statement <= statement && scope == only.scope
-    }
-}
-
 impl<'a> Context<'_, 'a> {
     /// The block of a statement.
     pub(in crate::polls) fn block_of(&self, statement: u32) -> u32 {
@@ -229,7 +200,8 @@ impl<'a> Context<'_, 'a> {
         let [_, Operand::Register(left), Operand::Register(right)] = *self.code.operands(by) else { return None };
         for (compared, nth) in [(left, 2), (right, 1)] {
             let Some(counted) = last(compared, by).and_then(|test| self.compared(number, latch, test, goes_on_if)) else { continue };
-            if let (Some(_), Some(other)) = (counted.tested, self.spelled(by, nth)) {
+            let other = self.spelled(by, nth).filter(|name| self.declared.means_one(self.function, name, by));
+            if let (Some(_), Some(other)) = (counted.tested, other) {
                 return Some((counted, Joined { by, other, goes_on_if }));
             }
         }
@@ -241,7 +213,7 @@ impl<'a> Context<'_, 'a> {
         let (order, is_signed, width) = self.comparison(test, holds)?;
         let header = self.graph.blocks[one.header as usize].first;
         let scope = self.function.statements[header as usize].scope;
-        if self.function.statements[test as usize].scope != scope || self.function.statements[test as usize].guarded {
+        if !self.is_in_one_scope(number, header, test) || self.function.statements[test as usize].guarded {
             return None;
         }
         let [_, left, right] = *self.code.operands(test) else { return None };
@@ -267,10 +239,21 @@ impl<'a> Context<'_, 'a> {
                 _ => Cow::Borrowed(self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?),
             };
             let is_named = at.scope == scope && self.declared.means_one(self.function, variable, header);
-            let tested = self.spelled(test, 3 - nth).filter(|_| is_new);
+            let tested = self.spelled(test, 3 - nth).filter(|name| is_new && self.declared.means_one(self.function, name, header));
             return is_named.then_some(Counted { test, variable, register, tested, bound, step, order, is_signed, width });
         }
         None
+    }
+
+    /// Whether a loop's first label, its header, a test of it and what ends its iterations stand between the same braces: what is written at the label and
+    /// at the end names registers of the test, and another may have that name there.
+    fn is_in_one_scope(&self, number: u32, header: u32, test: u32) -> bool {
+        let scope = |statement: u32| self.function.statements[statement as usize].scope;
+        let labels = &self.function.labels;
+        let from = labels.partition_point(|label| label.statement < header);
+        let mut labels = labels[from..].iter().take_while(|label| label.statement == header);
+        let end = self.test_of(number).map(|(block, _)| self.graph.blocks[block as usize].end - 1);
+        labels.all(|label| label.scope == scope(header)) && end.is_some_and(|end| [test, end].map(scope) == [scope(header); 2])
     }
 
     /// Whether control leaves a loop with no other inside behind one block alone.
@@ -469,31 +452,6 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_one_register_or_it_is_left_alone() {
-        let body = "mov.b32 %r1, 0; mov.b32 %v, 0; mov.b32 %w, 0; mov.b32 %q, 0; { .reg .b32 %q, %s; mov.b32 %s, %r2; mov.b32 %q, 0; }";
-        let text = format!(
-            ".version 9.0 .target sm_90 .entry k() {{ .reg .b32 %r<9>; .reg .v2 .b32 %v; .reg .b32 %q; {body} .reg .b32 %w; ret; }}"
-        );
-        let module = cuinstr_ptx::parse(&text);
-        let function = &module.functions[0];
-        let declared = Declared::new(function);
-        for (name, statement, wanted) in [
-            ("%r1", 0, true),
-            ("%r2", 4, true),
-            // A vector; one of two; one that is declared further on, or in a scope that was left.
-            ("%v", 1, false),
-            ("%q", 3, false),
-            ("%q", 5, false),
-            ("%w", 2, false),
-            ("%s", 4, true),
-            ("%s", 6, false),
-            ("%t", 0, false),
-        ] {
-            assert_eq!(declared.means_one(function, name, statement), wanted, "{name} at {statement}");
-        }
-    }
-
-    #[test]
     fn the_entry_and_what_nothing_leads_to_have_no_dominator() {
         let text = ".version 9.0 .target sm_90 .entry k() { .reg .pred %p<2>; @%p1 bra $A; bra $B; $A: bra $B; $C: bra $A; $B: @%p1 bra $B; ret; }";
         let module = cuinstr_ptx::parse(text);
@@ -578,6 +536,10 @@ mod tests {
             "$L: @%p3 bra $M; add.s32 %r1, %r1, 1; $M: setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
             "$L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; $N: add.s32 %r4, %r4, 1; @%p4 bra $N; @%p1 bra $L;",
             "$L: add.s32 %r1, %r1, 1; setp.eq.s32 %p1, %r1, %r2; @%p1 bra $L;",
+            // Where it is tested names mean what they do not at its label, or at its end.
+            "$L: { .reg .b32 %t; add.s32 %t, %r1, 1; setp.lt.s32 %p1, %t, %r2; mov.b32 %r1, %t; } @%p1 bra $L;",
+            "$L: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; { @%p1 bra $L; }",
+            "$L: { add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L; }",
             "$L: add.s32 %r1, %r1, 0; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
             "$L: sub.s32 %r1, %r1, 0; setp.gt.s32 %p1, %r1, %r2; @%p1 bra $L;",
             "$L: add.sat.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",

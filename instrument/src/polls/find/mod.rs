@@ -4,6 +4,7 @@
 pub(super) mod bounded;
 pub(super) mod calls;
 pub(super) mod counted;
+pub(super) mod declared;
 mod dominators;
 mod irreducible;
 mod writers;

@@ -1,6 +1,7 @@
 //! Loops that are left alone, since they have few trips.
 
-use crate::polls::find::counted::{Context, Declared};
+use crate::polls::find::counted::Context;
+use crate::polls::find::declared::Declared;
 use crate::polls::find::{Cycles, Writers};
 use cuinstr_ptx::{Code, Flow, Function};
 
