@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 29] = [
+const LOOPS: [(&str, &str); 30] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -165,6 +165,11 @@ const LOOPS: [(&str, &str); 29] = [
         "the same, and the other is declared behind the test",
         "mov.u32 %r3, %r1; {\n$L: add.s32 %r3, %r3, 1; add.s32 %r5, %r5, 3; setp.lt.s32 %p1, %r3, %r2; setp.ne.s32 %p2, %r5, 30; and.pred %p3, %p1, %p2;\n\
          .reg .pred %p2; setp.eq.s32 %p2, %r3, -1; @%p3 bra $L; }",
+    ),
+    (
+        "a brace stands between the label of a loop that could stand twice and its first statement",
+        "$O: mov.u32 %r3, %r1;\n$L: { add.s32 %r5, %r5, %r3; add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r4; @%p1 bra $L; }\n\
+         add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, %r2; @%p2 bra $O;",
     ),
 ];
 

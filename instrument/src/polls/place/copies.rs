@@ -35,7 +35,11 @@ impl Copied {
         let is_whole = loops.block_count(number) == blocks.len() as u32;
         let statements = &function.statements[first as usize..end as usize];
         let scope = statements[0].scope;
-        let is_plain = statements.iter().all(|one| one.scope == scope && matches!(one.flow, Flow::Next | Flow::Branch));
+        // A brace between a label and its statement would have its twin behind the text.
+        let labels = &function.labels;
+        let [from, to] = [first, end].map(|statement| labels.partition_point(|label| label.statement < statement));
+        let is_plain = statements.iter().all(|one| one.scope == scope && matches!(one.flow, Flow::Next | Flow::Branch))
+            && labels[from..to].iter().all(|label| label.scope == scope);
         // Each thread decides which copy it runs. So those of a warp may part, and would meet at two places.
         let meets = (first..end).any(|statement| is_meeting(context.code.opcode(statement)));
         let text = before_label(function, first)..statements.last()?.end;
