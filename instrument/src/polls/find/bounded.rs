@@ -101,9 +101,12 @@ impl Context<'_, '_> {
         for statement in self.writers.of(variable).filter(|statement| !self.loops.holds(number, self.block_of(*statement))) {
             let block = self.block_of(statement);
             if let Some((_, step)) = self.added(statement, self.code.width(variable)).filter(|(base, _)| *base == variable) {
-                // A remainder loop has gone on with it, which runs as often as this one.
+                // A remainder loop has gone on with it, which runs as often as this one. A cycle with several ways in within that would do so more often.
                 let inner = self.loops.innermost(block) as usize;
-                let is_beside = |rest: &Loop| rest.outer == one.outer && self.loops.share_irreducible(rest.header, one.header);
+                let is_beside = |rest: &Loop| {
+                    let is_in = self.loops.share_irreducible(rest.header, block);
+                    is_in && rest.outer == one.outer && self.loops.share_irreducible(rest.header, one.header)
+                };
                 let trips = before.get(inner).copied().flatten().filter(|_| is_beside(&self.loops.all[inner]))?;
                 more = more.checked_add(i64::try_from(trips).ok()?.checked_mul(step)?).filter(|more| (0..FAR).contains(more))?;
                 continue;
