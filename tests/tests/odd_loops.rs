@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 31] = [
+const LOOPS: [(&str, &str); 32] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -176,6 +176,12 @@ const LOOPS: [(&str, &str); 31] = [
         "mov.u32 %r3, 0;\n$R: mov.u32 %r7, 0; setp.gt.s32 %p3, %r6, %r4; @%p3 bra $B;\n$A: add.s32 %r3, %r3, 1; add.s32 %r7, %r7, 1;\n\
          $B: setp.lt.s32 %p2, %r7, %r2; @%p2 bra $A; add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, 8; @%p1 bra $R;\n\
          $L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, -1; setp.gt.s32 %p1, %r3, 0; @%p1 bra $L;",
+    ),
+    (
+        "a loop that could stand twice compares the bits of floats, and another one's bound is such a register",
+        ".reg .f32 f, g, h; mov.f32 f, 0f00000000; mov.f32 g, 0f40000000; mov.b32 h, %r2;\n$O: mov.u32 %r3, %r1;\n\
+         $L: setp.eq.b32 %p3, f, g; @%p3 add.s32 %r5, %r5, 100; add.f32 f, f, 0f3F800000; add.s32 %r5, %r5, %r3; add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r4; @%p1 bra $L;\n\
+         add.s32 %r6, %r6, 1; setp.ne.b32 %p2, %r6, h; @%p2 bra $O;\n$M: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, 1; setp.ne.b32 %p2, %r3, h; @%p2 bra $M;",
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! Which names stand for one register in all of a function.
 
-use cuinstr_ptx::Function;
+use cuinstr_ptx::{Function, RegisterDeclaration};
 use std::collections::BTreeMap;
 
 /// Declarations of registers by the names that they begin with.
@@ -18,7 +18,7 @@ impl<'a> Declared<'a> {
         Self { by_name }
     }
 
-    /// Whether a name stands for one scalar register wherever the function uses it, and a statement sees that.
+    /// Whether a name stands for one scalar register wherever the function uses it, which instructions for integers take, and a statement sees that.
     pub(in crate::polls) fn means_one(&self, function: &Function<'_>, name: &str, statement: u32) -> bool {
         let prefix = name.trim_end_matches(|next: char| next.is_ascii_digit());
         let exact = self.by_name.get(name).into_iter().flatten();
@@ -29,8 +29,13 @@ impl<'a> Declared<'a> {
         while scope != only.scope && function.scopes[scope as usize].outer != scope {
             scope = function.scopes[scope as usize].outer;
         }
-        only.lanes == 1 && only.statement <= statement && scope == only.scope
+        only.lanes == 1 && !is_float(only) && only.statement <= statement && scope == only.scope
     }
+}
+
+/// Whether instructions for integers refuse a register.
+pub(in crate::polls) fn is_float(declared: &RegisterDeclaration<'_>) -> bool {
+    declared.kind.starts_with(".f")
 }
 
 #[cfg(test)]
@@ -41,7 +46,7 @@ mod tests {
     fn a_name_means_one_register_or_it_is_left_alone() {
         let body = "mov.b32 %r1, 0; mov.b32 %v, 0; mov.b32 %w, 0; mov.b32 %q, 0; { .reg .b32 %q, %s; mov.b32 %s, %r2; mov.b32 %q, 0; }";
         let text = format!(
-            ".version 9.0 .target sm_90 .entry k() {{ .reg .b32 %r<9>; .reg .v2 .b32 %v; .reg .b32 %q; {body} .reg .b32 %w; ret; }}"
+            ".version 9.0 .target sm_90 .entry k() {{ .reg .b32 %r<9>; .reg .v2 .b32 %v; .reg .b32 %q; .reg .f32 %f; {body} .reg .b32 %w; ret; }}"
         );
         let module = cuinstr_ptx::parse(&text);
         let function = &module.functions[0];
@@ -49,7 +54,8 @@ mod tests {
         for (name, statement, wanted) in [
             ("%r1", 0, true),
             ("%r2", 4, true),
-            // A vector; one of two; one that is declared further on, or in a scope that was left.
+            // A float; a vector; one of two; one that is declared further on, or in a scope that was left.
+            ("%f", 1, false),
             ("%v", 1, false),
             ("%q", 3, false),
             ("%q", 5, false),

@@ -3,7 +3,8 @@
 use super::before_label;
 use crate::polls::emit;
 use crate::polls::find::counted::Context;
-use cuinstr_ptx::{Edge, Flow, Function, Kind, Span, Statement, tokens};
+use crate::polls::find::declared::is_float;
+use cuinstr_ptx::{Edge, Flow, Function, Kind, Operand, Span, Statement, tokens};
 use std::ops::Range;
 
 /// Most statements of what is written twice.
@@ -106,11 +107,18 @@ impl Copied {
 }
 
 /// Where a comparison that asks for equality without a sign names its type. A loop with no other way out that counts towards that, ptxas 13.0 unrolls
-/// as if there were one: it may pass its end, and a copy does not poll.
+/// as if there were one: it may pass its end, and a copy does not poll. What compares the bits of floats stays: no integer's comparison takes them.
 fn unsigned_equality(context: &Context<'_, '_>, statement: u32) -> Option<u32> {
     let rest = context.code.opcode(statement).strip_prefix("setp.")?;
     let kind = rest.strip_prefix("eq.").or(rest.strip_prefix("ne."))?;
     if !matches!(kind, "u32" | "b32" | "u64" | "b64") {
+        return None;
+    }
+    let is_integer = |operand: &Operand| match operand {
+        Operand::Register(register) => !context.code.declaration(*register).is_some_and(is_float),
+        other => other.number().is_some(),
+    };
+    if !context.code.operands(statement).iter().skip(1).all(is_integer) {
         return None;
     }
     let at = context.function.statements[statement as usize];
