@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 32] = [
+const LOOPS: [(&str, &str); 34] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -183,6 +183,17 @@ const LOOPS: [(&str, &str); 32] = [
          $L: setp.eq.b32 %p3, f, g; @%p3 add.s32 %r5, %r5, 100; add.f32 f, f, 0f3F800000; add.s32 %r5, %r5, %r3; add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r4; @%p1 bra $L;\n\
          add.s32 %r6, %r6, 1; setp.ne.b32 %p2, %r6, h; @%p2 bra $O;\n$M: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, 1; setp.ne.b32 %p2, %r3, h; @%p2 bra $M;",
     ),
+    (
+        "a loop around it waits in each round",
+        "$O: nanosleep.u32 20; mov.u32 %r3, %r1;\n$L: mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r2; @%p1 bra $L;\n\
+         add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, %r4; @%p2 bra $O;",
+    ),
+    (
+        "the same with one that pays between the two",
+        "$O: nanosleep.u32 20; mov.u32 %r3, 0;\n$M: mov.u32 %r7, %r1; add.s32 %r3, %r3, 1;\n\
+         $L: mad.lo.s32 %r5, %r5, 3, %r7; add.s32 %r7, %r7, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L; setp.lt.s32 %p1, %r3, %r4; @%p1 bra $M;\n\
+         add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, 5; @%p2 bra $O;",
+    ),
 ];
 
 /// Forms of polls.
@@ -226,6 +237,31 @@ fn loops_do_the_same_with_polls() {
             }
         }
         assert!(completed > 1, "{what}");
+    }
+}
+
+/// Loops that wait in each round, in front of what one that pays has left of its allowance, and around it.
+const WAITS: [&str; 2] = [
+    "$L: add.s32 %r5, %r5, 1; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;\n\
+     $O: nanosleep.u32 20; add.s32 %r6, %r6, 1; st.global.u32 [%rd1+8], %r6; bra $O;",
+    "$O: nanosleep.u32 20; add.s32 %r6, %r6, 1; st.global.u32 [%rd1+8], %r6; and.b32 %r3, %r6, 3;\n\
+     $L: add.s32 %r5, %r5, 1; add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r2; @%p1 bra $L; bra $O;",
+];
+
+#[test]
+fn fuel_ends_in_the_same_round_however_far_polls_are_apart() {
+    let header = "//@ about: a loop\n//@ entry: k\n//@ grid: 1\n//@ block: 1\n//@ arg: u32[3] zero\n//@ arg: i32 0\n//@ arg: i32 2\n//@ arg: i32 0\n";
+    let header = Header::parse(header, Place::Kernel).expect("a header");
+    for body in WAITS {
+        let rounds = [2_000, 20_000, 1_000_000].map(|gap| {
+            let limits = Limits { fuel: Some(100), ..Limits::default() };
+            let poll_gap = PollGap::from_nanoseconds(gap).expect("a gap within the range");
+            let text = polled(&kernel(body), &Options { path: "odd.ptx".to_owned(), limits, poll_gap, ..Options::default() });
+            let after = run(&text, &header, 1, 1_000_000).unwrap_or_else(|why| panic!("{why}\n{text}"));
+            assert!(after.outcome.is_some(), "it runs on:\n{text}");
+            after.buffers
+        });
+        assert!(rounds[0] == rounds[1] && rounds[1] == rounds[2] && rounds[0] != [[0; 12]], "{body}: {rounds:?}");
     }
 }
 

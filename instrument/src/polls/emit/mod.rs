@@ -10,6 +10,7 @@
 //!         poll; GO: if (…) goto HEADER;
 //! ```
 
+mod each;
 pub(super) mod edits;
 pub(super) mod ends;
 pub(super) mod irreducible;
@@ -544,11 +545,6 @@ impl Place {
         if !unrolls {
             out.push("\n\t.pragma \"nounroll\";");
         }
-    }
-
-    /// A poll at each passage, which is passed by where the loop is over.
-    pub(in crate::polls) fn each_unless_over(self, out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if: bool) {
-        unless_over(out, number, predicate, goes_on_if, |out| self.poll.alone(out, self.site));
     }
 
     /// In front of a conditional branch back that may also go on in the loop: as above, where it is taken.

@@ -121,7 +121,11 @@ pub(in crate::polls) fn poll_cycles(
         (None, brief) => brief.as_ref().map(|brief| brief.paid().into()),
     });
     let poll = module.spelling.of(way.cold, way.has_products);
-    let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false };
+    // What one loop has taken from the tank another has not yet used.
+    let has_fuel = module.spelling.limits.fuel.is_some();
+    let shares = has_fuel && weights.iter().zip(&alone).any(|(weight, alone)| weight.is_some() && alone.is_none());
+    let pays_inside = vec![shares; loops.all.len()];
+    let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false, pays_inside };
     // What stands behind the labels of their entries comes in front of what loops put there.
     let (joined, has_poll) = placer.join(&weights);
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
@@ -211,6 +215,8 @@ struct Placer<'p, 'a> {
     next: &'p mut u32,
     polled: &'p mut Polled,
     has_allowance: bool,
+    /// Of each loop whether one inside pays. With fuel whether any of the function does.
+    pays_inside: Vec<bool>,
 }
 
 impl<'a> Placer<'_, 'a> {
@@ -247,6 +253,10 @@ impl<'a> Placer<'_, 'a> {
             self.has_allowance = true;
             self.amortised(number, place)
         };
+        let pays = self.pays_inside[number as usize] || !matches!(form, Form::None | Form::Each);
+        if let Some(outer) = self.pays_inside.get_mut(one.outer as usize) {
+            *outer |= pays;
+        }
         self.polled.sites.push(Site { id: site, at, statement: header.first, form, is_loop: true });
     }
 
@@ -501,8 +511,10 @@ impl<'a> Placer<'_, 'a> {
         }
     }
 
-    /// A poll in each round.
+    /// A poll in each round. Loops inside take from the allowance in each of them, and may never come to a poll of their own. So it gives a new one. With
+    /// fuel what is left of the allowance is fuel, too.
     fn each(&mut self, number: u32, place: Place) {
+        let renews = self.pays_inside[number as usize];
         for (latch, edge) in self.back_edges(number) {
             let last = self.last(latch);
             let statement = self.context.function.statements[last as usize];
@@ -510,15 +522,15 @@ impl<'a> Placer<'_, 'a> {
                 Flow::Branch | Flow::Table if edge.when == Some(true) && statement.flow == Flow::Branch => {
                     let Some((predicate, when)) = self.predicate(latch) else { continue };
                     let over = self.new_number();
-                    place.each_unless_over(&mut self.edits.at(statement.start), over, predicate, when);
+                    place.each_unless_over(&mut self.edits.at(statement.start), over, (predicate, when), renews);
                 }
                 Flow::Branch | Flow::Table if edge.when != Some(false) => {
-                    place.poll.each(&mut self.edits.at(statement.start), place.site);
+                    place.each(&mut self.edits.at(statement.start), renews);
                 }
                 _ => {
                     let header = self.context.graph.blocks[edge.to as usize].first;
                     let at = before_label(self.context.function, header);
-                    place.poll.each(&mut self.edits.at(at), place.site);
+                    place.each(&mut self.edits.at(at), renews);
                 }
             }
         }
