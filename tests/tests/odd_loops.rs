@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 34] = [
+const LOOPS: [(&str, &str); 35] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -193,6 +193,11 @@ const LOOPS: [(&str, &str); 34] = [
         "$O: nanosleep.u32 20; mov.u32 %r3, 0;\n$M: mov.u32 %r7, %r1; add.s32 %r3, %r3, 1;\n\
          $L: mad.lo.s32 %r5, %r5, 3, %r7; add.s32 %r7, %r7, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L; setp.lt.s32 %p1, %r3, %r4; @%p1 bra $M;\n\
          add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, 5; @%p2 bra $O;",
+    ),
+    (
+        "a table that leads into a cycle with several ways in lists a label, and another has that name where it is asked for",
+        "$T: .branchtargets $A, $B, $E; setp.lt.s32 %p3, %r4, 5; and.b32 %r7, %r1, 1; @%p3 mov.u32 %r7, 2;\n{ brx.idx %r7, $T;\n$E: add.s32 %r6, %r6, 100; bra $F; }\n\
+         $A: add.s32 %r5, %r5, 1;\n$B: add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, %r2; @%p1 bra $A;\n$E: add.s32 %r6, %r6, 1;\n$F:",
     ),
 ];
 

@@ -82,9 +82,14 @@ pub(in crate::polls) fn leads(out: &mut Insertion<'_>, guard: &str, to: &str) {
     let _ = write!(out, "\n\t{guard} bra {to};\n\t");
 }
 
-/// In front of a branch by a table: one by another table. `branch` is the user's up to the table's name.
-pub(in crate::polls) fn leads_by_table(out: &mut Insertion<'_>, number: u32, branch: &str, labels: &[&str]) {
-    let _ = write!(out, "\n$__cuinstr_table{number}: .branchtargets {};\n\t{branch}$__cuinstr_table{number};\n\t", labels.join(", "));
+/// A table for a branch that leads into such cycles.
+pub(in crate::polls) fn table(out: &mut Insertion<'_>, number: u32, labels: &[&str]) {
+    let _ = write!(out, "\n$__cuinstr_table{number}: .branchtargets {};\n\t", labels.join(", "));
+}
+
+/// In front of a branch by a table: one by that table. `branch` is the user's up to the table's name.
+pub(in crate::polls) fn leads_by_table(out: &mut Insertion<'_>, number: u32, branch: &str) {
+    let _ = write!(out, "{branch}$__cuinstr_table{number};\n\t");
 }
 
 /// In front of a branch with a guard that is not to be come to.

@@ -151,8 +151,11 @@ impl Placer<'_, '_> {
         let branch = statement.span().of(self.module.text);
         let name = tokens(branch).filter(|token| token.kind == Kind::Word).last().map_or(0, |token| token.span.start as usize);
         let number = self.new_number();
+        // Its names are looked up where the user's table stands.
+        let at = if table.scope == statement.scope { statement.start } else { table.span.start };
+        emit::table(&mut self.edits.at(at), number, &labels);
         let mut out = self.edits.at(statement.start);
-        emit::leads_by_table(&mut out, number, &branch[..name], &labels);
+        emit::leads_by_table(&mut out, number, &branch[..name]);
         emit::skips(&mut out, behind);
     }
 }
