@@ -1,8 +1,14 @@
 //! What the source pass counts and tells, in small sources.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::options::Options;
 use crate::{Rewrite, rewrite};
+
+/// The line that a diagnostic is about.
+fn line_of(text: &str, diagnostic: &Diagnostic) -> usize {
+    let at = diagnostic.primary.as_ref().expect("it has a place").span.start;
+    text[..at].matches('\n').count() + 1
+}
 
 fn rewritten(body: &str) -> Rewrite {
     let source = format!("#define AGAIN goto again\n__global__ void k(int* p) {{ {body} }}\n");
@@ -257,4 +263,14 @@ fn a_round_that_the_compiler_may_evaluate_makes_no_call() {
     assert!(output("constexpr") && output("__device__ constexpr"));
     // Elsewhere the compiler warns of the question.
     assert!(!output("__device__") && !output("__host__ __device__"));
+}
+
+#[test]
+fn a_while_that_may_end_another_arms_do_is_told() {
+    let text = "__global__ void k(int *p, int n) {\n#ifdef A\nfor (;;) {\n#else\ndo {\n#endif\np[n]++;\n#ifdef A\n}\n#else\n} while (*p);\n#endif\nwhile (p[1]) ;\nif (n) { } while (p[2]) ;\n}\n";
+    let rewrite = rewrite(text.as_bytes(), &Options { path: "a.cu".to_owned(), ..Options::default() });
+    let told: Vec<usize> = rewrite.diagnostics.iter().filter(|one| one.code == Code::NotPolled).map(|one| line_of(text, one)).collect();
+    assert_eq!(told, [5, 11]);
+    let output = String::from_utf8(rewrite.output.expect("it is rewritten")).expect("it is text");
+    assert!(output.contains("} while (*p);") && !output.contains("while (p[2]) ;"), "{output}");
 }

@@ -200,6 +200,11 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
         "#define CAT(a, b) a##b\nCAT(__glo, bal__) void k(int *p) { while (p[2] > p[3]) p[2] = p[4]; }\n__global__ void l(int *p) { p[0] = 1; }\n",
         Gap("CI012"),
     ),
+    (
+        "arms that close a `do` which another loop's arms hold",
+        "__global__ void k(int *p, int n) {\n#if defined(A)\n  for (int i = 0; i < n; ++i) {\n#elif defined(B)\n  while (n-- > 0) {\n#else\n  int i = 0; do {\n#endif\n    p[n]++;\n#if defined(A) || defined(B)\n  }\n#else\n  } while (++i < n);\n#endif\n}\n",
+        Gap("CI012"),
+    ),
 ];
 
 pub(crate) fn add(_: &[Fixture], checks: &mut Checks) {

@@ -22,5 +22,6 @@ pub(crate) mod scopes;
 pub(crate) mod source_file;
 pub(crate) mod splice;
 pub(crate) mod statement;
+pub(crate) mod statement_frame;
 pub(crate) mod statement_reader;
 pub(crate) mod token;

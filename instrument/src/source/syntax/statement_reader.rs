@@ -6,14 +6,24 @@
 use crate::source::syntax::fragment::{Fragment, NONE};
 use crate::source::syntax::function::{Function, is_lambda_body};
 use crate::source::syntax::statement::{Body, Loop, LoopKind, MacroUse, Scope, Simple};
+use crate::source::syntax::statement_frame::{Arm, Frame, Node};
 use crate::source::syntax::token::Kind;
 use std::collections::BTreeMap;
 
 /// Reads the body whose braces are at `open` and `close`. For a run of tokens without braces, pass its first token and the index behind its
 /// last with `braces` unset.
 pub(crate) fn read(source: &[u8], fragment: &Fragment, functions: &BTreeMap<usize, Function>, range: (usize, usize), braces: bool) -> Body {
-    let mut reader =
-        Reader { source, fragment, functions, nodes: Vec::new(), top: NONE, at_start: true, arms: Vec::new(), out: Body::default() };
+    let mut reader = Reader {
+        source,
+        fragment,
+        functions,
+        nodes: Vec::new(),
+        top: NONE,
+        at_start: true,
+        arms: Vec::new(),
+        open_dos: 0,
+        out: Body::default(),
+    };
     reader.out.scopes.push(Scope { open: range.0, outer: None });
     reader.out.bare = !braces;
     reader.push(Frame::Block { scope: 0 });
@@ -32,66 +42,6 @@ pub(crate) fn read(source: &[u8], fragment: &Fragment, functions: &BTreeMap<usiz
     reader.out
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Frame {
-    /// `{ … }` of statements.
-    Block {
-        scope: u32,
-    },
-    /// `{ … }` of a class.
-    Members,
-    /// `{ … }` of values, or `( … )`, `[ … ]`.
-    Group,
-    /// An expression or declaration up to its semicolon; the flag says that it began with `class` or the like.
-    Expression {
-        class_head: bool,
-    },
-    /// The header of a loop comes next.
-    Header {
-        index: u32,
-    },
-    /// The body of a loop comes next.
-    LoopBody {
-        index: u32,
-    },
-    DoBody {
-        index: u32,
-    },
-    /// `while` comes next.
-    DoTail {
-        index: u32,
-    },
-    /// Its parentheses, then a semicolon.
-    DoCondition {
-        index: u32,
-    },
-    /// The parentheses of `if`, `switch`, `catch` come next, then a statement.
-    Condition {
-        is_if: bool,
-    },
-    Then,
-    Else,
-    /// A block or statement behind a macro.
-    MacroBody {
-        index: u32,
-    },
-    /// `case …` up to its colon.
-    CaseLabel,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Node {
-    frame: Frame,
-    parent: u32,
-    scope: u32,
-    innermost_loop: u32,
-}
-
-struct Arm {
-    saved: (u32, bool),
-    first_end: Option<(u32, bool)>,
-}
-
 struct Reader<'a> {
     source: &'a [u8],
     fragment: &'a Fragment,
@@ -100,6 +50,8 @@ struct Reader<'a> {
     top: u32,
     at_start: bool,
     arms: Vec<Arm>,
+    /// How many `do` were opened in arms that reading doesn't go on from: their `while` comes in a later arm.
+    open_dos: usize,
     out: Body,
 }
 
@@ -149,19 +101,23 @@ impl Reader<'_> {
     fn token(&mut self, at: usize, end: usize) -> usize {
         match self.fragment.tokens[at].kind {
             Kind::ArmIf => {
-                self.arms.push(Arm { saved: (self.top, self.at_start), first_end: None });
+                self.arms.push(Arm { saved: (self.top, self.at_start), first_end: None, nodes: self.nodes.len() });
                 at + 1
             }
             Kind::ArmElse => {
                 let now = (self.top, self.at_start);
-                if let Some(arm) = self.arms.last_mut() {
-                    arm.first_end = arm.first_end.or(Some(now));
-                    (self.top, self.at_start) = arm.saved;
+                if let Some(Arm { saved, first_end, nodes }) = self.arms.pop() {
+                    if first_end.is_some() {
+                        self.leave_dos(nodes);
+                    }
+                    (self.top, self.at_start) = saved;
+                    self.arms.push(Arm { saved, first_end: first_end.or(Some(now)), nodes });
                 }
                 at + 1
             }
             Kind::ArmEnd => {
-                if let Some(Arm { first_end: Some(first), .. }) = self.arms.pop() {
+                if let Some(Arm { first_end: Some(first), nodes, .. }) = self.arms.pop() {
+                    self.leave_dos(nodes);
                     (self.top, self.at_start) = first;
                 }
                 at + 1
@@ -169,6 +125,22 @@ impl Reader<'_> {
             kind if self.at_start => self.at_statement(at, kind, end),
             kind => self.in_expression(at, kind),
         }
+    }
+
+    /// Counts the `do` that the arm opened whose nodes begin there. Reading goes on from another arm.
+    fn leave_dos(&mut self, nodes: usize) {
+        let mut top = self.top;
+        while let Some(node) = self.nodes.get(top as usize).filter(|_| top as usize >= nodes) {
+            self.open_dos += usize::from(matches!(node.frame, Frame::DoBody { .. }));
+            top = node.parent;
+        }
+    }
+
+    /// Whether a `while` may end a `do` of another arm: `} while (…);`.
+    fn may_end_a_do(&self, at: usize) -> bool {
+        self.open_dos > 0
+            && self.fragment.before(at).is_some_and(|before| self.fragment.is(before, b'}'))
+            && self.group_after(at).is_some_and(|close| self.fragment.is(close + 1, b';'))
     }
 
     fn at_statement(&mut self, at: usize, kind: Kind, end: usize) -> usize {
@@ -187,6 +159,11 @@ impl Reader<'_> {
                 let Some(Frame::DoTail { index }) = self.frame() else { return at + 1 };
                 self.replace(Frame::DoCondition { index });
                 self.at_start = false;
+            }
+            Kind::While if self.may_end_a_do(at) => {
+                self.open_dos -= 1;
+                self.out.lost.push(at);
+                self.begin_expression();
             }
             Kind::For | Kind::While => self.open_loop(at, if kind == Kind::For { LoopKind::For } else { LoopKind::While }),
             Kind::Do => {
