@@ -201,6 +201,11 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
         Gap("CI012"),
     ),
     (
+        "a loop for ever in a function of a value",
+        "#define forever while (true)\n__device__ int f(int *p) { forever { if (*p) return 1; } }\n__host__ __device__ int g(int *p) { do if (*p) return 1; while (true); }\n__global__ void k(int *p, int n) { auto l = [&](int a) { forever { if (a > n) return a; a += p[a]; } }; p[0] = f(p) + g(p) + l(3); if (n) forever if (p[1]) break; else ++p[2]; }\n",
+        Proved,
+    ),
+    (
         "arms that close a `do` which another loop's arms hold",
         "__global__ void k(int *p, int n) {\n#if defined(A)\n  for (int i = 0; i < n; ++i) {\n#elif defined(B)\n  while (n-- > 0) {\n#else\n  int i = 0; do {\n#endif\n    p[n]++;\n#if defined(A) || defined(B)\n  }\n#else\n  } while (++i < n);\n#endif\n}\n",
         Gap("CI012"),

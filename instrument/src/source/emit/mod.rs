@@ -43,9 +43,9 @@ fn add(edits: &mut Vec<Edit>, source: &[u8], insertion: &Insertion) {
                 Place::Brace { at } => insert(at, false, poll::statement(style, &poll)),
                 Place::Step { at, empty } => insert(at, false, if empty { format!(" {poll}") } else { format!(" {poll},") }),
                 Place::Condition { open, close } => {
-                    // An operator `&&` of the user's takes no `bool` that we made.
-                    insert(open, false, format!("({poll}, !0) && (__cuinstr_bool)("));
-                    insert(close, true, ")".to_owned());
+                    // No operator `,` of the user's takes a `bool`. Behind a comma nvcc still sees that a condition is always true.
+                    insert(open, false, format!("({poll}, (__cuinstr_bool)("));
+                    insert(close, true, "))".to_owned());
                 }
                 Place::Wrap { open, close } => {
                     insert(open, false, format!(" {{ {poll};"));
