@@ -175,6 +175,8 @@ pub struct UnitMacro {
     pub changes: bool,
     /// Whether it leaves a loop, a turn of one, or a function.
     pub leaves: bool,
+    /// Whether it holds a lambda's captures, and not its body.
+    pub captures: bool,
     /// Labels that it jumps to.
     pub labels: Vec<String>,
     /// A loop that the compiler makes of its text.

@@ -23,6 +23,8 @@ struct Definitions<'a> {
     changes: bool,
     /// Whether a text leaves what is around it.
     leaves: bool,
+    /// Whether a text holds a lambda's captures without its body.
+    captures: bool,
     /// A loop that the compiler makes.
     compiler_loop: Option<CompilerLoop>,
     /// What `##` joins to other words: words of the text that begin or end a new one.
@@ -75,6 +77,7 @@ pub(super) fn of_unit(
         marks: definitions.marks,
         changes: definitions.changes && !harmless.contains(name),
         leaves: definitions.leaves,
+        captures: definitions.captures,
         labels: definitions.labels.iter().map(|label| text(label)).collect(),
         compiler_loop: definitions.compiler_loop,
     });
@@ -191,6 +194,7 @@ impl<'a> Definitions<'a> {
         self.count += 1;
         self.repeats |= stays && (repeats(source, body) || calls_itself(source, body));
         self.marks |= (0..body.len()).any(|at| marks(source, body, marking, at));
+        self.captures |= body.holds_captures(|_| false);
         self.read_pasted(source, body, is_parameter);
         for (at, token) in body.tokens.iter().enumerate() {
             let text = &source[token.range()];
@@ -272,7 +276,13 @@ mod tests {
             texts.iter().map(|text| (text.as_bytes(), lex(text.as_bytes(), 0..text.len(), false))).collect()
         };
         let tell = |one: UnitMacro| {
-            let flags = [(one.repeats, " repeats"), (one.marks, " marks"), (one.changes, " changes"), (one.leaves, " leaves")];
+            let flags = [
+                (one.repeats, " repeats"),
+                (one.marks, " marks"),
+                (one.changes, " changes"),
+                (one.leaves, " leaves"),
+                (one.captures, " captures"),
+            ];
             let flags: String = flags.iter().filter(|(holds, _)| *holds).map(|(_, word)| *word).collect();
             format!(
                 "{} {}-{}{flags}{}",
@@ -310,6 +320,12 @@ mod tests {
                 "spin_ 1-0 repeats",
             ]
         );
+    }
+
+    #[test]
+    fn captures_of_lambdas_are_told() {
+        let text = "#define ALL [&](int i) { }\n#define AT(i) at[i]\n#define BY(x) [=](int x)\n#define LET [=]\n";
+        assert_eq!(told(&[text], &[]), ["ALL 1-0", "AT 1-0", "BY 1-0 captures", "LET 1-0 captures"]);
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
     if has_error(&diagnostics) {
         return refused(options, Vec::new(), diagnostics, file_hash);
     }
-    let file = match Fragment::of_file(&lexed) {
+    let mut file = match Fragment::of_file(&lexed) {
         Ok(file) => file,
         Err(at) => {
             let bracket = char::from(source[at]);
@@ -87,6 +87,7 @@ pub fn rewrite(source: &[u8], options: &Options) -> Rewrite {
     };
     let lines = LineIndex::new(source);
     let macros = Macros::read(source, &lexed, options);
+    file.add_lambdas(source, |name| macros.is_captures(name));
     let dead = condition::dead(&lexed.directives);
     let input = SourceFile { source, lexed: &lexed, macros: &macros, options, lines: &lines, dead: &dead, hash: file_hash };
     let plan = plan::plan(&input, &file);

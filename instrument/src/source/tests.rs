@@ -1,7 +1,7 @@
 //! What the source pass counts and tells, in small sources.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::options::Options;
+use crate::options::{Options, UnitMacro};
 use crate::{Rewrite, rewrite};
 
 /// The line that a diagnostic is about.
@@ -273,4 +273,30 @@ fn a_while_that_may_end_another_arms_do_is_told() {
     assert_eq!(told, [5, 11]);
     let output = String::from_utf8(rewrite.output.expect("it is rewritten")).expect("it is text");
     assert!(output.contains("} while (*p);") && !output.contains("while (p[2]) ;"), "{output}");
+}
+
+#[test]
+fn captures_may_stand_in_a_macro() {
+    let elsewhere = UnitMacro {
+        name: "L".to_owned(),
+        definitions: 1,
+        undefined: 0,
+        repeats: false,
+        marks: false,
+        changes: false,
+        leaves: false,
+        captures: true,
+        labels: Vec::new(),
+        compiler_loop: None,
+    };
+    let options = Options { path: "a.cu".to_owned(), unit_macros: vec![elsewhere], ..Options::default() };
+    for define in ["#define L [=]", "#define L []", "#define L [&](int b)", "#define L OTHER", "#define L [b = 3]", ""] {
+        let text = format!(
+            "#define OTHER [&]\n{define}\n__global__ void k(int *p, int n) {{ p[0] = f(n, L(int a) {{ while (g(a)) ; return a; }}); }}\n"
+        );
+        let options = if define.is_empty() { &options } else { &Options { path: "a.cu".to_owned(), ..Options::default() } };
+        let output = rewrite(text.as_bytes(), options).output.expect("it is rewritten");
+        let output = String::from_utf8(output).expect("it is text");
+        assert!(output.contains("L(int a) { __cuinstr_word __cuinstr_pace;"), "{output}");
+    }
 }

@@ -201,6 +201,11 @@ const TEXTS: &[(&str, &str, Wanted)] = &[
         Gap("CI012"),
     ),
     (
+        "captures in macros",
+        "#define fn []\n#define fnv [=]\n#define FN_REF [&]\n#define CAP(...) [__VA_ARGS__]\ntemplate <class F> __device__ int each(int n, F f) { int s = 0; for (int i = 0; i < n; ++i) s += f(i); return s; }\n__global__ void k(int* p, int n) {\n  p[1] = each(n, fn(int a) { while (a > 3) a = a % 2 ? 3 * a + 1 : a / 2; return a; });\n  p[2] = each(n, fnv(int a) { while (a > n) a = a % 2 ? 3 * a + 1 : a / 2; return a; });\n  p[3] = each(n, FN_REF(int a) { while (a > n) a = a % 2 ? 3 * a + 1 : a / 2; return a; });\n  p[4] = each(n, CAP(n)(int a) { while (a > n) a = a % 2 ? 3 * a + 1 : a / 2; return a; });\n  p[5] = each(n, CAP()(int a) { while (a > 3) a = a % 2 ? 3 * a + 1 : a / 2; return a; });\n}\n",
+        Proved,
+    ),
+    (
         "a loop for ever in a function of a value",
         "#define forever while (true)\n__device__ int f(int *p) { forever { if (*p) return 1; } }\n__host__ __device__ int g(int *p) { do if (*p) return 1; while (true); }\n__global__ void k(int *p, int n) { auto l = [&](int a) { forever { if (a > n) return a; a += p[a]; } }; p[0] = f(p) + g(p) + l(3); if (n) forever if (p[1]) break; else ++p[2]; }\n",
         Proved,

@@ -23,7 +23,7 @@ pub(crate) struct Fragment {
     enclosed: Vec<bool>,
     /// For each token and the end, the brace that it stands in; [`NONE`] also between other brackets.
     openers: Vec<u32>,
-    /// The braces of lambdas' bodies in their order, each with the `]` that ends the captures.
+    /// The braces of lambdas' bodies in their order, each with the `]` that ends the captures, or the macro that holds them.
     lambdas: Vec<(u32, u32)>,
 }
 
@@ -60,6 +60,25 @@ impl Fragment {
         lambdas.sort_unstable();
         new.lambdas = lambdas;
         new
+    }
+
+    /// Whether it holds a lambda's captures, or a token that stands for some, and no brace behind them.
+    pub(crate) fn holds_captures(&self, stands_for: impl Fn(usize) -> bool) -> bool {
+        let last = (0..self.len()).rev().find(|at| self.is(*at, b'{') || self.ends_captures(*at) || stands_for(*at));
+        last.is_some_and(|last| !self.is(last, b'{'))
+    }
+
+    /// Adds the lambdas whose captures a macro holds: `f(CAPTURES (int n) { … })`.
+    pub(crate) fn add_lambdas(&mut self, source: &[u8], is_captures: impl Fn(&[u8]) -> bool) {
+        for at in 0..self.len() {
+            if self.kind(at) == Some(Kind::Ident)
+                && is_captures(self.text(source, at))
+                && let Some(body) = self.lambda_body(at)
+                && let Err(place) = self.lambdas.binary_search_by_key(&(body as u32), |(open, _)| *open)
+            {
+                self.lambdas.insert(place, (body as u32, at as u32));
+            }
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -141,7 +160,7 @@ impl Fragment {
         index
     }
 
-    /// The `]` that ends the captures of the lambda whose body opens at the brace.
+    /// The `]` that ends the captures, or the macro that holds them, of the lambda whose body opens at the brace.
     pub(crate) fn captures_of(&self, open: usize) -> Option<usize> {
         let found = self.lambdas.binary_search_by_key(&(open as u32), |(open, _)| *open).ok()?;
         Some(self.lambdas[found].1 as usize)

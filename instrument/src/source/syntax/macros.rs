@@ -66,6 +66,8 @@ pub(crate) struct Macros<'a> {
     device_makers: BTreeSet<&'a [u8]>,
     /// Macros that stand for the word `asm`.
     asm_words: BTreeSet<&'a [u8]>,
+    /// Macros that hold a lambda's captures, and not its body.
+    captures: BTreeSet<&'a [u8]>,
     /// Names defined in this file.
     defined: BTreeMap<&'a [u8], Vec<usize>>,
     /// Names that stand for one integer in the whole file, and where they begin to: defined once, under no condition, undefined nowhere.
@@ -358,11 +360,16 @@ impl<'a> Macros<'a> {
             let (name, _, body) = &bodies[index];
             asm::ends_with_word(source, body, |word| self.asm_words.contains(word)) && self.asm_words.insert(name)
         });
+        uses.spread(|index| {
+            let (name, _, body) = &bodies[index];
+            body.holds_captures(|at| self.captures.contains(body.text(source, at))) && self.captures.insert(name)
+        });
     }
 
     /// Keeps the bodies, and as fragments those that make a device function or a loop.
     fn keep(&mut self, source: &[u8], bodies: Vec<(&'a [u8], bool, Fragment)>) {
-        for (name, _, fragment) in bodies {
+        for (name, _, mut fragment) in bodies {
+            fragment.add_lambdas(source, |name| self.is_captures(name));
             let makes_function = fragment.tokens.iter().any(|token| token.is(b'{'))
                 && fragment.tokens.iter().any(|token| self.spaces_of(token.kind, &source[token.range()]).on_device());
             let has_loop = fragment.tokens.iter().any(|token| matches!(token.kind, Kind::For | Kind::While | Kind::Do | Kind::Goto));
@@ -440,6 +447,11 @@ impl<'a> Macros<'a> {
     /// Whether the macro of that name stands for the word `asm`, whose text follows its use.
     pub(crate) fn is_asm(&self, name: &[u8]) -> bool {
         self.asm_words.contains(name)
+    }
+
+    /// Whether the macro of that name holds a lambda's captures, whose body follows its use.
+    pub(crate) fn is_captures(&self, name: &[u8]) -> bool {
+        self.captures.contains(name) || self.unit.get(name).is_some_and(|one| one.captures)
     }
 
     /// Whether this file defines the name, or another one does as a macro that may change a variable.
