@@ -329,15 +329,6 @@ fn a_brief_nest_stands_twice() {
 }
 
 #[test]
-fn a_kernel_that_may_launch_itself_by_a_graph_needs_its_poll() {
-    let kernel = ".extern .func (.param .b32 r) cudaGraphLaunch(.param .b64 a, .param .b64 s);\n\
-        .visible .entry k() { { .param .b64 a, s; .param .b32 r; call.uni (r), cudaGraphLaunch, (a, s); } ret; }";
-    let (_, output) = output(&module(kernel), Polls::Amortised);
-    assert!(verify_ptx(&output).holds(), "{output}");
-    assert!(!verify_ptx(&output.replace("setp.eq.b32 asked, flag, launch", "setp.eq.b32 asked, flag, 0")).holds());
-}
-
-#[test]
 fn no_poll_can_be_taken_out() {
     // The proof accepts more calls in a row than the pass leaves without a poll.
     for (name, text) in bodies().into_iter().chain(modules()).filter(|(name, _)| !name.starts_with("a tree of calls")) {
