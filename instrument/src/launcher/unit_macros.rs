@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn captures_of_lambdas_are_told() {
         let text = "#define ALL [&](int i) { }\n#define AT(i) at[i]\n#define BY(x) [=](int x)\n#define LET [=]\n";
-        assert_eq!(told(&[text], &[]), ["ALL 1-0", "AT 1-0", "BY 1-0 captures", "LET 1-0 captures"]);
+        assert_eq!(told(&[text], &[]), ["ALL 1-0 changes", "AT 1-0 changes", "BY 1-0 changes captures", "LET 1-0 changes captures"]);
     }
 
     #[test]
