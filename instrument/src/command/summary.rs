@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What someone who forgot to ask for a limit must not overlook.
-const NO_LIMIT: &str =
-    "no limit compiled in: a host that arms nothing will still hang; add --timeout 2s (CUDA source) or launch with cuinstr-runtime";
+const NO_LIMIT: &str = "no limit compiled in: a host that arms nothing will still hang; add --timeout 2s or launch with cuinstr-runtime";
 
 /// Numbers of a run.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ pub(crate) const ASM: &str = "__global__ void spin(int *p) {\n    asm volatile(\
 
 /// Last line of a summary without a limit.
 pub(crate) const NO_LIMIT: &str =
-    "no limit compiled in: a host that arms nothing will still hang; add --timeout 2s (CUDA source) or launch with cuinstr-runtime";
+    "no limit compiled in: a host that arms nothing will still hang; add --timeout 2s or launch with cuinstr-runtime";
 
 /// Copies every input: for tests of what happens around the rewrite.
 pub(crate) const COPY_ALL: &str = "exclude = [\"**\"]\n";
