@@ -16,7 +16,7 @@ mod pauses;
 const PROGRAM: &str = include_str!("half/program.cu");
 const VARIABLES: [&str; 5] = ["CUINSTR_TIMEOUT", "CUINSTR_FUEL", "CUINSTR_ON_STOP", "CUINSTR_REPORT", "CUINSTR_PAUSABLE"];
 
-/// What stands in for the driver, compiled once: that takes as long as a program of its own.
+/// What stands in for the driver, compiled once: that takes as long as the program.
 static DRIVER: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// A program built through the launcher, linked with what stands in for the GPU.

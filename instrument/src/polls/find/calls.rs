@@ -9,8 +9,8 @@ const MOST: u32 = 1 << 12;
 /// What is known of a module's calls.
 #[derive(Debug)]
 pub(in crate::polls) struct Activations<'a> {
-    /// Whom each function calls, then what is out of sight, then lists of functions.
-    edges: Vec<Vec<u32>>,
+    /// Whom each function calls in the module, then whom others may call from out of sight, then lists of functions.
+    in_sight: Vec<Vec<u32>>,
     at_entry: Vec<bool>,
     unwinds: Vec<bool>,
     repeats: Vec<Vec<u32>>,
@@ -68,7 +68,8 @@ impl<'a> Activations<'a> {
         let is_called = called(&edges);
         let has_loop: Vec<bool> = module.functions.iter().zip(&is_called).map(|(function, called)| *called && pays(function)).collect();
         let mut at_entry = entries(&edges, count);
-        let unwinds = unwind(&in_sight(&edges, &module.functions), &has_loop, &mut at_entry);
+        let in_sight = in_sight(&edges, &module.functions);
+        let unwinds = unwind(&in_sight, &has_loop, &mut at_entry);
         let leads = leads_to_loops(&edges, &has_loop, &mut at_entry);
         let below = below(&edges, &has_loop, &at_entry);
         let leads_to_loops = |function: &Function<'a>, call: &Call<'a>| match calls.callee(function, call) {
@@ -80,7 +81,7 @@ impl<'a> Activations<'a> {
             function.calls.iter().filter(|call| leads_to_loops(function, call)).map(|call| call.statement).collect()
         };
         let repeats = if has_loop.contains(&true) { module.functions.iter().map(of_function).collect() } else { Vec::new() };
-        Self { edges, at_entry, unwinds, repeats, below, outside }
+        Self { in_sight, at_entry, unwinds, repeats, below, outside }
     }
 
     /// The statements of a function that call loops that pay, before anything polls.
@@ -107,10 +108,9 @@ impl<'a> Activations<'a> {
     /// Functions that run in a kernel with one that `has` something: what calls lead to it, and what calls lead to from there. A kernel that is launched runs
     /// in blocks of its own. What is out of sight is left out.
     pub(in crate::polls) fn together(&self, functions: &[Function<'a>], has: impl Fn(&Function<'a>) -> bool) -> Vec<bool> {
-        let edges = in_sight(&self.edges, functions);
         let with = (0..).zip(functions).filter(|(_, function)| has(function)).map(|(index, _)| index).collect();
-        let above = led_to(&callers(&edges), with);
-        let mut all = led_to(&edges, (0..).zip(&above).filter(|(_, is_above)| **is_above).map(|(node, _)| node).collect());
+        let above = led_to(&callers(&self.in_sight), with);
+        let mut all = led_to(&self.in_sight, (0..).zip(&above).filter(|(_, is_above)| **is_above).map(|(node, _)| node).collect());
         all.truncate(functions.len());
         all
     }
