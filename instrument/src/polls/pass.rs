@@ -97,6 +97,11 @@ impl Pass<'_> {
         let cycles = Cycles::new(function);
         let Options { polls, .. } = *self.options;
         let module = place::Module { text: self.text, polls, hash: self.hash, spelling: self.spelling, activations };
+        // A kernel that may call no function has neither end: its loops poll.
+        let has_ends = function.is_kernel && way.cold == Cold::Call;
+        if has_ends && !self.options.begin_by_polls {
+            exits::begin(self.text, &cycles, &mut self.edits);
+        }
         let mut polled = poll_cycles(&module, (&cycles, index), way, &mut self.edits, &mut self.next);
         for statement in &cycles.graph.lost {
             let at = function.statements[*statement as usize].start as usize;
@@ -119,8 +124,6 @@ impl Pass<'_> {
             self.launches_by_the_device(function);
         }
         let repeats = activations.polls_at_entry(index);
-        // A kernel that may call no function has neither end: its loops poll.
-        let has_ends = function.is_kernel && way.cold == Cold::Call;
         let asks_first = has_ends && !polled.asks_at_entry() && activations.polls_below(index);
         // One that polls nowhere is soon over: it is left as it is.
         let polls = polled.fuel != Fuel::None || repeats || asks_first;
@@ -128,9 +131,6 @@ impl Pass<'_> {
             self.traps_rather(function, function.at.start, "threads trap rather than leave in this function, as in others of its kernel");
         }
         let asks_last = has_ends && polls && self.exits(&cycles, polled.fuel);
-        if has_ends && !self.options.begin_by_polls {
-            polled.front.push_str(emit::ends::BEGINS);
-        }
         if asks_first {
             self.site(function, function.head.start, site_id(self.hash, function.head.start, way.traps), Kind::Entry, Form::Flag, 0);
         }

@@ -1,9 +1,9 @@
-//! Where a kernel's threads return: which places ask there whether the launch is being stopped.
+//! The two ends of a kernel: where its first block says that the launch began, and which places ask before a return whether it is being stopped.
 
 use crate::polls::emit::edits::{Edits, Insertion};
 use crate::polls::emit::{self, Fuel, Spelling};
-use crate::polls::find::{Cycles, Loops};
-use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, tokens};
+use crate::polls::find::{Cycles, Loops, NONE};
+use cuinstr_ptx::{Flow, Function, Graph, Kind, Span, Statement, tokens};
 
 /// Puts the question on the ways to a kernel's returns. Threads that return in its first lines, before anything could
 /// poll, do not ask: a part of a warp may return by more than one guarded instruction. Behind that, ptxas takes the
@@ -61,7 +61,34 @@ pub(in crate::polls) fn ask(text: &str, cycles: &Cycles<'_, '_>, (spelling, fuel
 
 /// Whether a kernel never reads a second coordinate of its threads and blocks.
 pub(in crate::polls) fn is_flat(text: &str, function: &Function<'_>) -> bool {
-    memchr::memmem::find(function.body.of(text).as_bytes(), b"id.y").is_none()
+    !reads(text, function, 'y')
+}
+
+/// Whether a kernel reads this coordinate of its threads or blocks.
+fn reads(text: &str, function: &Function<'_>, axis: char) -> bool {
+    memchr::memmem::find(function.body.of(text).as_bytes(), format!("id.{axis}").as_bytes()).is_some()
+}
+
+/// What may stand in front of where a kernel says that it began: none of it waits for memory.
+const QUICK: [&str; 12] = ["mov", "cvt", "cvta", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "setp"];
+
+/// Has the kernel's first block say that it began. In front of the kernel's first load or branch, its threads have read their numbers anyway.
+pub(in crate::polls) fn begin(text: &str, cycles: &Cycles<'_, '_>, edits: &mut Edits) {
+    let Cycles { function, graph, loops } = cycles;
+    let is_quick = |statement: &Statement| {
+        let opcode = statement.whole_opcode(text);
+        let first = opcode.split('.').next().unwrap_or("");
+        statement.flow == Flow::Next && (QUICK.contains(&first) || opcode.starts_with("ld.param"))
+    };
+    // Not in a cycle that leads back to the first statement.
+    let entry = graph
+        .blocks
+        .first()
+        .filter(|_| loops.innermost(0) == NONE && !loops.is_in_irreducible(0))
+        .map_or(&[][..], |block| &function.statements[..block.end as usize]);
+    let slow = entry.iter().find(|statement| !is_quick(statement)).or(entry.last());
+    let axes: Vec<char> = ['y', 'z'].into_iter().filter(|axis| reads(text, function, *axis)).collect();
+    emit::ends::begins(&mut edits.at(slow.map_or(function.body.start + 1, |statement| statement.start)), &axes);
 }
 
 /// Returns where control comes to the closing brace, for what is put in front of that.
