@@ -147,6 +147,11 @@ impl<'a> Body<'a> {
         (!self.in_loop[block]).then_some((rpo, statement))
     }
 
+    /// When a statement is passed in an iteration, beside others of its loop.
+    pub(crate) fn order(&self, statement: u32) -> (u32, u32) {
+        (self.rpo.get(self.block_of(statement) as usize).copied().unwrap_or(u32::MAX), statement)
+    }
+
     /// Notes that so many rounds at most of a loop come back, whatever happens.
     pub(crate) fn note_counted(&mut self, blocks: &[u32], inside: Vec<u32>, rounds: u64) {
         if self.counted.len() < MOST_COUNTED {

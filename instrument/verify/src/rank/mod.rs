@@ -1,5 +1,6 @@
 //! Ranking functions, and the proof of a loop and of nested loops.
 
+pub(crate) mod counter;
 pub(crate) mod linear;
 pub(crate) mod logarithmic;
 pub(crate) mod loop_proof;

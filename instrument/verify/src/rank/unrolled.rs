@@ -12,6 +12,7 @@
 use crate::domain::interval::Interval;
 use crate::interpret::body::Body;
 use crate::program::instruction::{Instruction, Operand, Order, Register};
+use crate::rank::counter::{Counter, Looped};
 use cuinstr_ptx::Flow;
 
 /// Most statements that a way out's predicate is followed back through.
@@ -21,16 +22,14 @@ const MOST_BACK: u32 = 8;
 const MOST_ASKED: u32 = 64;
 
 /// The counter of a loop and its end, and how a way out compares them where the loop repeats.
-struct Counted<'a> {
+struct Counted {
     /// The statement that compares.
     test: u32,
-    counter: Register,
-    end: Operand<'a>,
+    counter: Counter,
+    end: Interval,
     order: Order,
     signed: bool,
     width: u8,
-    /// What an iteration adds to the counter.
-    step: Interval,
 }
 
 /// Whether a loop that nothing polls, and that comes back at most `rounds` times by what PTX says, may do so more often.
@@ -41,156 +40,51 @@ pub(crate) fn is_counted_otherwise(body: &Body<'_>, blocks: &[u32], rounds: u64)
     let branches = edges.filter(|(_, edge)| !looped.holds(edge.to)).filter_map(|(block, edge)| Some((block, edge.when?)));
     let returns = blocks.iter().filter(|block| looped.returns(**block)).map(|block| (*block, true));
     let ways_out: Vec<(u32, bool)> = branches.chain(returns).collect();
-    let compared: Vec<Counted<'_>> = ways_out.iter().flat_map(|(block, when)| looped.compared(*block, *when)).collect();
-    let mut otherwise = compared.iter().filter(|counted| looped.is_taken_otherwise(counted, rounds));
+    let compared: Vec<Counted> = ways_out.iter().flat_map(|(block, when)| looped.compared(*block, *when)).collect();
+    let mut otherwise = compared.iter().filter(|counted| counted.is_taken_otherwise(rounds));
     // A loop with several ways out is not unrolled so, if these are still there when ptxas has folded what it knows.
-    let is_alone = |counted: &Counted<'_>| !compared.iter().any(|other| other.test != counted.test && other.is_met());
-    otherwise.any(is_alone) && !ways_out.iter().any(|(block, _)| looped.asks_memory(*block))
+    let is_alone = |counted: &Counted| !compared.iter().any(|other| other.test != counted.test && other.is_met());
+    let asked = ways_out.iter().map(|(block, _)| looped.asked(*block)).fold(Asked::default(), Asked::or);
+    asked.is_folded || !asked.memory && otherwise.any(is_alone)
 }
 
-impl Counted<'_> {
-    /// Whether the counter may come to the end as far as ptxas can tell.
-    fn is_met(&self) -> bool {
-        self.order == Order::Ne && self.step.value(self.width).is_some_and(|step| step != 0)
+/// What a way out depends on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    /// On what an iteration loads.
+    memory: bool,
+    /// On what ptxas folds, whatever it is made of.
+    is_folded: bool,
+}
+
+impl Asked {
+    fn or(self, other: Self) -> Self {
+        Self { memory: self.memory || other.memory, is_folded: self.is_folded || other.is_folded }
     }
 }
 
-struct Looped<'l, 'a> {
-    body: &'l Body<'a>,
-    blocks: &'l [u32],
+/// Whether an instruction's result does not depend on its operands. No compiler leaves one.
+fn is_nothing(made: &Instruction<'_>) -> bool {
+    match made.op.head {
+        "xor" | "sub" => is_of_one(made),
+        "and" | "mul" => made.rest.contains(&Operand::Number(0)),
+        _ => false,
+    }
 }
 
-impl<'a> Looped<'_, 'a> {
-    fn holds(&self, block: u32) -> bool {
-        self.blocks.binary_search(&block).is_ok()
-    }
+/// Whether both operands are the same register.
+fn is_of_one(made: &Instruction<'_>) -> bool {
+    matches!(made.rest[..], [Operand::Register(one), Operand::Register(other)] if one == other)
+}
 
-    /// Statements of the loop that write a register.
-    fn writers(&self, register: Register) -> impl Iterator<Item = u32> + Clone {
-        self.body.writers(register).iter().copied().filter(|writer| self.holds(self.body.block_of(*writer)))
-    }
-
-    fn only_writer(&self, register: Register) -> Option<Instruction<'a>> {
-        let mut writers = self.writers(register);
-        writers.next().filter(|_| writers.next().is_none()).map(|writer| self.body.decode(writer))
-    }
-
-    /// Whether a block ends with a guarded return.
-    fn returns(&self, block: u32) -> bool {
-        let last = self.body.graph.blocks[block as usize].end.checked_sub(1).map(|last| self.body.function.statements[last as usize]);
-        last.is_some_and(|last| last.guarded && matches!(last.flow, Flow::Return | Flow::End))
-    }
-
-    /// Whether a way out depends on what an iteration loads.
-    fn asks_memory(&self, block: u32) -> bool {
-        let last = self.body.graph.blocks[block as usize].end - 1;
-        let mut work: Vec<Register> = self.body.decode(last).guard.and_then(|(predicate, _)| predicate).into_iter().collect();
-        let mut asked = 0;
-        while let Some(register) = work.pop() {
-            for writer in self.writers(register) {
-                if matches!(self.body.decode(writer).op.head, "ld" | "atom") {
-                    return true;
-                }
-                asked += 1;
-                if asked > MOST_ASKED {
-                    return false;
-                }
-                self.body.code.each_read(writer, |read| work.push(read));
-            }
-        }
-        false
-    }
-
-    /// What a way out compares, with each operand as the counter. There are several comparisons where the loop repeats only while all of them hold.
-    fn compared(&self, block: u32, leaves_when: bool) -> Vec<Counted<'a>> {
-        let mut found = Vec::new();
-        let last = self.body.graph.blocks[block as usize].end - 1;
-        let Some((Some(predicate), sense)) = self.body.decode(last).guard else { return found };
-        // Predicates, what they are where the loop repeats, and the statement that reads them.
-        let mut work = vec![(predicate, leaves_when != sense, last)];
-        for _ in 0..MOST_BACK {
-            let Some((predicate, goes_on, asks)) = work.pop() else { break };
-            let mut writers = self.writers(predicate);
-            let before = writers.clone().take_while(|writer| *writer < asks).last();
-            let only = || writers.next().filter(|_| writers.next().is_none());
-            let Some(test) = before.filter(|writer| self.body.block_of(*writer) == block).or_else(only) else { continue };
-            let instruction = self.body.decode(test);
-            match (instruction.opcode, &instruction.rest[..]) {
-                ("not.pred" | "mov.pred", &[Operand::Register(of)]) => work.push((of, goes_on ^ (instruction.op.head == "not"), test)),
-                ("and.pred" | "or.pred", &[Operand::Register(one), Operand::Register(two)])
-                    if goes_on == (instruction.op.head == "and") =>
-                {
-                    work.extend([(one, goes_on, test), (two, goes_on, test)]);
-                }
-                (_, &[left, right]) => {
-                    let Some((order, signed, width)) = instruction.op.compares else { continue };
-                    let order = if goes_on { order } else { order.not() };
-                    found.extend([(left, right, order), (right, left, order.mirrored())].into_iter().filter_map(
-                        |(counter, end, order)| {
-                            let (counter, step) = self.moved(counter, end, width)?;
-                            Some(Counted { test, counter, end, order, signed, width, step })
-                        },
-                    ));
-                }
-                _ => {}
-            }
-        }
-        found
-    }
-
-    /// The register that holds the counter where an iteration begins, and what is added to it. None for what ptxas does not take for a counter.
-    fn moved(&self, tested: Operand<'a>, end: Operand<'a>, width: u8) -> Option<(Register, Interval)> {
-        let Operand::Register(tested) = tested else { return None };
-        if matches!(end, Operand::Register(end) if self.writers(end).next().is_some()) {
-            return None;
-        }
-        let by = |sum: &Instruction<'a>| -> Option<(Register, Interval)> {
-            let sign = sum.op.sums().filter(|_| sum.guard.is_none())?;
-            let is_kept = |operand| !matches!(operand, Operand::Register(register) if self.writers(register).next().is_some());
-            let (base, added) = match sum.rest[..] {
-                [Operand::Register(base), added] if is_kept(added) => (base, added),
-                [added, Operand::Register(base)] if sign > 0 => (base, added),
-                _ => return None,
-            };
-            Some((base, self.entered_with(added, width)?.times(sign.into(), width)))
-        };
-        let of_itself = |writer: u32| by(&self.body.decode(writer)).filter(|(base, _)| *base == tested).map(|(_, step)| step);
-        let steps: Option<Vec<Interval>> = self.writers(tested).map(of_itself).collect();
-        if let Some(steps) = steps {
-            return Some((tested, steps.into_iter().reduce(|one, other| one.add(other, width))?));
-        }
-        let written = self.only_writer(tested)?;
-        let copied = |copy: &Instruction<'a>| match (copy.op.head, &copy.rest[..]) {
-            ("mov", &[Operand::Register(of)]) => Some(of),
-            _ => None,
-        };
-        if let Some(next) = copied(&written) {
-            // `add next, counter, step; mov counter, next`
-            return by(&self.only_writer(next)?).filter(|(base, _)| *base == tested);
-        }
-        // The same, and the test is of the next value.
-        let (base, step) = by(&written)?;
-        (copied(&self.only_writer(base)?) == Some(tested)).then_some((base, step))
-    }
-
-    /// What an operand is where the loop begins.
-    fn entered_with(&self, operand: Operand<'a>, width: u8) -> Option<Interval> {
-        match operand {
-            Operand::Number(number) => Some(Interval::constant(number, width)),
-            Operand::Register(register) => Some(self.body.before(register, self.blocks, &|block| self.holds(block)).range),
-            _ => None,
-        }
-    }
-
-    fn is_taken_otherwise(&self, counted: &Counted<'a>, rounds: u64) -> bool {
-        let &Counted { counter, end, order, signed, width, step, .. } = counted;
+impl Counted {
+    /// Whether ptxas may count it by another rule.
+    fn is_taken_otherwise(&self, rounds: u64) -> bool {
+        let &Self { counter: Counter { start, step }, end, order, signed, width, .. } = self;
         // Loops that count in fewer bits are not unrolled so.
         if width < 32 {
             return false;
         }
-        let (Some(start), Some(end)) = (self.entered_with(Operand::Register(counter), width), self.entered_with(end, width)) else {
-            return true;
-        };
         let (half, step) = (1_i128 << (width - 1), step.signed(width));
         match order {
             Order::Lt | Order::Le if step.lo < 0 => {
@@ -204,5 +98,98 @@ impl<'a> Looped<'_, 'a> {
             }
             _ => false,
         }
+    }
+
+    /// Whether the counter may come to the end as far as ptxas can tell.
+    fn is_met(&self) -> bool {
+        self.order == Order::Ne && self.counter.step.value(self.width).is_some_and(|step| step != 0)
+    }
+}
+
+impl<'a> Looped<'_, 'a> {
+    /// Whether a block ends with a guarded return.
+    fn returns(&self, block: u32) -> bool {
+        let last = self.body.graph.blocks[block as usize].end.checked_sub(1).map(|last| self.body.function.statements[last as usize]);
+        last.is_some_and(|last| last.guarded && matches!(last.flow, Flow::Return | Flow::End))
+    }
+
+    /// What a way out depends on.
+    fn asked(&self, block: u32) -> Asked {
+        let last = self.body.graph.blocks[block as usize].end - 1;
+        let mut work: Vec<Register> = self.body.decode(last).guard.and_then(|(predicate, _)| predicate).into_iter().collect();
+        let mut found = Asked::default();
+        for _ in 0..MOST_ASKED {
+            let Some(register) = work.pop() else { break };
+            for writer in self.writers(register) {
+                let made = self.body.decode(writer);
+                if made.op.compares.is_some() && is_of_one(&made) {
+                    continue;
+                }
+                found.memory |= matches!(made.op.head, "ld" | "atom") && !self.keeps(Operand::Register(register), 0);
+                found.is_folded |= is_nothing(&made);
+                self.body.code.each_read(writer, |read| work.push(read));
+            }
+        }
+        found
+    }
+
+    /// What a way out compares, with each operand as the counter. There are several comparisons where the loop repeats only while all of them hold.
+    fn compared(&self, block: u32, leaves_when: bool) -> Vec<Counted> {
+        let mut found = Vec::new();
+        let last = self.body.graph.blocks[block as usize].end - 1;
+        let Some((Some(predicate), sense)) = self.body.decode(last).guard else { return found };
+        // Predicates, what they are where the loop repeats, and the statement that reads them.
+        let mut work = vec![(predicate, leaves_when != sense, last)];
+        for _ in 0..MOST_BACK {
+            let Some((predicate, goes_on, asks)) = work.pop() else { break };
+            let mut writers = self.writers(predicate);
+            let before = writers.clone().take_while(|writer| *writer < asks).last();
+            let only = || writers.next().filter(|_| writers.next().is_none());
+            let Some(test) = before.filter(|writer| self.body.block_of(*writer) == block).or_else(only) else { continue };
+            let instruction = self.body.decode(test);
+            let goes_on = goes_on ^ (instruction.first.get(1) == Some(&predicate));
+            match (instruction.opcode, &instruction.rest[..]) {
+                ("not.pred" | "mov.pred", &[Operand::Register(of)]) => work.push((of, goes_on ^ (instruction.op.head == "not"), test)),
+                ("and.pred" | "or.pred", &[Operand::Register(one), Operand::Register(two)])
+                    if goes_on == (instruction.op.head == "and") =>
+                {
+                    work.extend([(one, goes_on, test), (two, goes_on, test)]);
+                }
+                (_, &[left, right]) => {
+                    let Some((order, signed, width)) = instruction.op.compares else { continue };
+                    let order = if goes_on { order } else { order.not() };
+                    work.extend(self.chosen_by(left, right, (order, signed, width)));
+                    found.extend([(left, right, order), (right, left, order.mirrored())].into_iter().filter_map(
+                        |(counter, end, order)| {
+                            let counter = self.counter(counter, width).filter(|_| self.keeps(end, 0))?;
+                            Some(Counted { test, counter, end: self.value(end, test, width), order, signed, width })
+                        },
+                    ));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// The predicate by which one of two numbers is chosen that are compared with a third, what it is where the comparison holds, and the statement that
+    /// chooses.
+    fn chosen_by(
+        &self,
+        chosen: Operand<'a>,
+        other: Operand<'a>,
+        (order, signed, width): (Order, bool, u8),
+    ) -> Option<(Register, bool, u32)> {
+        let (Operand::Register(chosen), Operand::Number(number)) = (chosen, other) else { return None };
+        let chooses = self.only_writer(chosen)?;
+        let instruction = self.body.decode(chooses);
+        let ("selp", &[Operand::Number(one), Operand::Number(other), Operand::Register(predicate)]) =
+            (instruction.op.head, &instruction.rest[..])
+        else {
+            return None;
+        };
+        let of = |number: i128| Interval::constant(number, width);
+        let holds = |chosen: i128| of(chosen).compare(order, of(number), signed, width);
+        (holds(one)? != holds(other)?).then_some((predicate, holds(one)?, chooses))
     }
 }
