@@ -2,12 +2,13 @@
 //!
 //! From `-O2` on, ptxas 13.0 runs four iterations at a time of a loop whose counter moves by the same number in each. It
 //! asks for the loop's own test behind the last of them only. How many are left it takes from the difference of counter
-//! and end. That comes to what PTX says but in two cases, both found by reading its machine code:
+//! and end. That comes to what PTX says but in three cases, all found by reading its machine code:
 //!
 //! - The loop repeats while the counter is less, and the counter falls. It is taken to have as many iterations left as it
 //!   is greater than the end, where PTX ends it at once.
 //! - The loop repeats while counter and end differ, and they are compared without a sign. The unrolled loop compares
 //!   them with one.
+//! - Four steps do not fit into the counter's width, with a sign.
 
 use crate::domain::interval::Interval;
 use crate::interpret::body::Body;
@@ -86,6 +87,10 @@ impl Counted {
             return false;
         }
         let (half, step) = (1_i128 << (width - 1), step.signed(width));
+        // Four steps at a time must fit. Loops whose step is no number are not unrolled so.
+        if order != Order::Eq && step.lo == step.hi && 4 * step.lo.abs() >= half {
+            return true;
+        }
         match order {
             Order::Lt | Order::Le if step.lo < 0 => {
                 let (start, end) = (start.as_integers(signed, width), end.as_integers(signed, width));
