@@ -91,7 +91,7 @@ impl<'a> Looped<'_, 'a> {
     fn added(&self, statement: u32, width: u8) -> Option<(Register, Interval)> {
         let made = self.body.decode(statement);
         let has_width = |register: Register| self.body.registers.width(register) == width;
-        if made.guard.is_some() || made.first.len() != 1 || !has_width(made.first[0]) {
+        if !self.is_sure(&made, statement) || made.first.len() != 1 || !has_width(made.first[0]) {
             return None;
         }
         let mut others = made.rest.iter().filter(|operand| !self.keeps(**operand, 0));
@@ -113,6 +113,13 @@ impl<'a> Looped<'_, 'a> {
             _ => self.folded(&made, (of, statement), width)?,
         };
         Some((of, number))
+    }
+
+    /// Whether a statement's guard lets it always take effect.
+    fn is_sure(&self, made: &Instruction<'a>, at: u32) -> bool {
+        made.guard.is_none_or(|(predicate, when)| {
+            predicate.is_some_and(|predicate| self.body.value_at(predicate, at).range.value(1) == Some(i128::from(when)))
+        })
     }
 
     /// What an instruction adds to a register, if that is the same whatever the register holds.

@@ -122,10 +122,13 @@ impl<'a> Looped<'_, 'a> {
     fn asked(&self, block: u32) -> Asked {
         let last = self.body.graph.blocks[block as usize].end - 1;
         let mut work: Vec<Register> = self.body.decode(last).guard.and_then(|(predicate, _)| predicate).into_iter().collect();
-        let mut found = Asked::default();
-        for _ in 0..MOST_ASKED {
-            let Some(register) = work.pop() else { break };
+        let (mut found, mut asked) = (Asked::default(), 0);
+        while let Some(register) = work.pop() {
             for writer in self.writers(register) {
+                asked += 1;
+                if asked > MOST_ASKED {
+                    return found;
+                }
                 let made = self.body.decode(writer);
                 if made.op.compares.is_some() && is_of_one(&made) {
                     continue;
@@ -153,6 +156,9 @@ impl<'a> Looped<'_, 'a> {
             let Some(test) = before.filter(|writer| self.body.block_of(*writer) == block).or_else(only) else { continue };
             let instruction = self.body.decode(test);
             let goes_on = goes_on ^ (instruction.first.get(1) == Some(&predicate));
+            if let (Some((Some(guard), when)), [Operand::Number(number)]) = (instruction.guard, &instruction.rest[..]) {
+                work.push((guard, ((*number != 0) == goes_on) == when, test));
+            }
             match (instruction.opcode, &instruction.rest[..]) {
                 ("not.pred" | "mov.pred", &[Operand::Register(of)]) => work.push((of, goes_on ^ (instruction.op.head == "not"), test)),
                 ("and.pred" | "or.pred", &[Operand::Register(one), Operand::Register(two)])
@@ -186,15 +192,27 @@ impl<'a> Looped<'_, 'a> {
         (order, signed, width): (Order, bool, u8),
     ) -> Option<(Register, bool, u32)> {
         let (Operand::Register(chosen), Operand::Number(number)) = (chosen, other) else { return None };
-        let chooses = self.only_writer(chosen)?;
-        let instruction = self.body.decode(chooses);
-        let ("selp", &[Operand::Number(one), Operand::Number(other), Operand::Register(predicate)]) =
-            (instruction.op.head, &instruction.rest[..])
-        else {
-            return None;
+        let mut writers = self.writers(chosen);
+        let (first, second) = (writers.next()?, writers.next());
+        let known =
+            |operand: Operand<'a>, at: u32| self.value(operand, at, width).value(width).filter(|_| writers.clone().next().is_none());
+        let instruction = self.body.decode(first);
+        let (chooses, one, other, predicate, when) = match (instruction.op.head, &instruction.rest[..], second) {
+            ("selp", &[one, other, Operand::Register(predicate)], None) => {
+                (first, known(one, first)?, known(other, first)?, predicate, true)
+            }
+            // One number, and another one under a guard.
+            ("mov", &[other], Some(second)) => {
+                let guarded = self.body.decode(second);
+                let (Some((Some(predicate), when)), "mov", &[one]) = (guarded.guard, guarded.op.head, &guarded.rest[..]) else {
+                    return None;
+                };
+                (second, known(one, second)?, known(other, first)?, predicate, when)
+            }
+            _ => return None,
         };
         let of = |number: i128| Interval::constant(number, width);
         let holds = |chosen: i128| of(chosen).compare(order, of(number), signed, width);
-        (holds(one)? != holds(other)?).then_some((predicate, holds(one)?, chooses))
+        (holds(one)? != holds(other)?).then_some((predicate, holds(one)? == when, chooses))
     }
 }
