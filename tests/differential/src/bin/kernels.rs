@@ -52,7 +52,13 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     if arguments.interpret {
         let compared = compared::compare(arguments.first..end, None)?;
         compared.different.iter().for_each(|one| println!("{one}"));
-        println!("{} runs, {} iterations, {} different", compared.runs, compared.ticks, compared.different.len());
+        println!(
+            "{} runs, {} iterations, {} instructions between polls, {} different",
+            compared.runs,
+            compared.ticks,
+            compared.gap,
+            compared.different.len()
+        );
         is_right &= compared.different.is_empty();
     }
     if arguments.verify {

@@ -83,11 +83,16 @@ fn recursive(seed: u64, random: &mut Random, name: &str, (budget, leaves): (u64,
             writer.line(&format!("setp.eq.u32 {predicate}, {left}, 0"));
             writer.branch(&predicate, true, &end);
             writer.line(&format!("add.s32 {left}, {left}, -1"));
+            let mut cost = 0;
             for _ in 0..times {
                 writer.call(&own, &left);
+                // Loops behind the call, in front of the next one at times.
+                if writer.random.percent(40) {
+                    cost += writer.repeats(budget / 8 / activations);
+                }
             }
             writer.place(&end);
-            0
+            cost
         },
         text,
     );
@@ -215,9 +220,17 @@ impl Writer<'_> {
         for (at, (value, bits)) in [(&*hash, 32), (&*slot, 64), (&*data, 64), (&*n, 32), (depth, 32)].into_iter().enumerate() {
             self.line(&format!("st.param.b{bits} [p{at}], {value}"));
         }
-        let uni = if self.uniform && prototype.is_empty() { ".uni" } else { "" };
-        self.line(&format!("call{uni} (p5), {target}, (p0, p1, p2, p3, p4){prototype}"));
-        self.line(&format!("ld.param.b32 {result}, [p5]"));
+        if self.random.percent(15) {
+            let predicate = self.condition();
+            self.line(&format!("@{predicate} call (p5), {target}, (p0, p1, p2, p3, p4){prototype}"));
+            // Without the call nothing is there.
+            self.line(&format!("ld.param.b32 {result}, [p5]"));
+            self.line(&format!("selp.b32 {result}, {result}, 3, {predicate}"));
+        } else {
+            let uni = if self.uniform && prototype.is_empty() { ".uni" } else { "" };
+            self.line(&format!("call{uni} (p5), {target}, (p0, p1, p2, p3, p4){prototype}"));
+            self.line(&format!("ld.param.b32 {result}, [p5]"));
+        }
         self.raw("\t}\n");
         self.line(&format!("mad.lo.u32 {hash}, {hash}, 31, {result}"));
     }

@@ -210,8 +210,7 @@ impl Writer<'_> {
         let names = Names { variable: variable.clone(), bound, trips: counter };
         let (head, next, out) = (self.label(), self.label(), self.label());
         if spec.passes_by {
-            let (predicate, when) = self.compares(&spec, &names, &names.variable, false);
-            self.branch(&predicate, when, &out);
+            self.branches_by(&out, |writer| writer.compares(&spec, &names, &names.variable, false));
         }
         if self.random.percent(8) {
             self.line(".pragma \"nounroll\"");
@@ -239,8 +238,7 @@ impl Writer<'_> {
         let add = self.addition(&spec, &kind, &step, copied);
         let cost = match spec.place {
             Place::Top => {
-                let (predicate, when) = self.tests(&spec, &names, &variable, false);
-                self.branch(&predicate, when, &out);
+                self.branches_by(&out, |writer| writer.tests(&spec, &names, &variable, false));
                 let cost = self.inside(each, Jumps { next: Some(next.clone()), out: out.clone(), may });
                 if may && self.random.percent(50) {
                     // A second latch, with a step of its own.
@@ -258,8 +256,7 @@ impl Writer<'_> {
             }
             Place::Middle => {
                 let before = self.inside(each / 2, Jumps { next: None, out: out.clone(), may });
-                let (predicate, when) = self.steps_and_tests(&spec, &names, &add, false);
-                self.branch(&predicate, when, &out);
+                self.branches_by(&out, |writer| writer.steps_and_tests(&spec, &names, &add, false));
                 let behind = self.inside(each / 2, Jumps { next: Some(head.clone()), out: out.clone(), may });
                 self.jump(&head);
                 before + behind
@@ -268,11 +265,9 @@ impl Writer<'_> {
                 let cost = self.inside(each, Jumps { next: Some(next.clone()), out: out.clone(), may });
                 self.place(&next);
                 if self.random.percent(70) {
-                    let (predicate, when) = self.steps_and_tests(&spec, &names, &add, true);
-                    self.branch(&predicate, when, &head);
+                    self.branches_by(&head, |writer| writer.steps_and_tests(&spec, &names, &add, true));
                 } else {
-                    let (predicate, when) = self.steps_and_tests(&spec, &names, &add, false);
-                    self.branch(&predicate, when, &out);
+                    self.branches_by(&out, |writer| writer.steps_and_tests(&spec, &names, &add, false));
                     self.jump(&head);
                 }
                 cost
@@ -280,7 +275,7 @@ impl Writer<'_> {
         };
         self.place(&out);
         self.uniform = uniform;
-        let last = self.value_of(&variable, spec.width);
+        let last = self.low_word(&variable, spec.width);
         let hash = self.kept.hash.clone();
         self.line(&format!("xor.b32 {hash}, {hash}, {last}"));
         self.readable.truncate(known);
@@ -306,7 +301,7 @@ impl Writer<'_> {
     }
 
     /// The low 32 bits of a variable.
-    fn value_of(&mut self, name: &str, width: u32) -> String {
+    pub(super) fn low_word(&mut self, name: &str, width: u32) -> String {
         if width == 32 {
             return name.to_owned();
         }
@@ -394,6 +389,11 @@ impl Writer<'_> {
         match self.random.below(3) {
             // One instruction for both.
             0 => {
+                if self.random.percent(15) {
+                    let (second, comparison) = (self.register(Kind::Predicate), self.comparison(spec, names, tested, spec.order.negated()));
+                    self.line(&format!("setp.{}.{opcode}.{} {joined}|{second}, {}, {other}", comparison.0, comparison.1, comparison.2));
+                    return (second, goes_on);
+                }
                 let comparison = self.comparison(spec, names, tested, spec.order);
                 self.line(&format!("setp.{}.{opcode}.{} {joined}, {}, {other}", comparison.0, comparison.1, comparison.2));
                 (joined, goes_on)
@@ -424,6 +424,12 @@ impl Writer<'_> {
         let negated = self.random.percent(50);
         let order = if negated { spec.order.negated() } else { spec.order };
         let comparison = self.comparison(spec, names, tested, order);
+        if self.random.percent(10) {
+            // The second predicate says the opposite.
+            let second = self.register(Kind::Predicate);
+            self.line(&format!("setp.{}.{} {predicate}|{second}, {}", comparison.0, comparison.1, comparison.2));
+            return (second, goes_on == negated);
+        }
         self.line(&format!("setp.{}.{} {predicate}, {}", comparison.0, comparison.1, comparison.2));
         (predicate, goes_on != negated)
     }

@@ -9,7 +9,7 @@ impl Writer<'_> {
             return self.counted(budget);
         }
         let uniform = self.uniform;
-        let choice = self.random.below(30);
+        let choice = self.random.below(44);
         // Which threads go on depends on what they have computed.
         self.uniform &= choice < 16;
         let cost = match choice {
@@ -26,7 +26,8 @@ impl Writer<'_> {
             26 => self.meets(budget),
             27 => self.doubles(budget),
             28 => self.local_array(),
-            _ => self.shared_latch(budget),
+            29 => self.shared_latch(budget),
+            _ => self.odd(budget),
         };
         self.uniform = uniform;
         cost
@@ -238,10 +239,16 @@ impl Writer<'_> {
         let [head, middle, out] = self.begins();
         let (trips, each) = self.share(budget);
         let fuel = self.fuel(trips);
-        let entry = self.condition();
         let left = self.register(Kind::Predicate);
-        let when = self.random.percent(50);
-        self.branch(&entry, when, &middle);
+        if self.random.percent(30) {
+            let (value, way) = (self.value(), self.register(Kind::Word));
+            let table = self.table(&[head.clone(), middle.clone()]);
+            self.line(&format!("and.b32 {way}, {value}, 1"));
+            self.by_table(&way, &table);
+        } else {
+            let (entry, when) = (self.condition(), self.random.percent(50));
+            self.branch(&entry, when, &middle);
+        }
         self.place(&head);
         let first = self.inside(each / 2, Jumps { next: Some(middle.clone()), out: out.clone(), may: true });
         self.place(&middle);
@@ -265,6 +272,18 @@ impl Writer<'_> {
         let table = self.label();
         self.raw(&format!("{table}: .branchtargets {};\n", labels.join(", ")));
         table
+    }
+
+    /// A branch by a table, which stands outside of braces at times.
+    fn by_table(&mut self, state: &str, table: &str) {
+        let scope = self.random.percent(25);
+        if scope {
+            self.open();
+        }
+        self.line(&format!("brx.idx {state}, {table}"));
+        if scope {
+            self.close();
+        }
     }
 
     /// A state machine with one place that branches by a table.
@@ -291,7 +310,7 @@ impl Writer<'_> {
             self.line(&format!("mad.lo.u32 {hash}, {hash}, 69069, 1"));
             self.line(&format!("shr.u32 {state}, {hash}, 30"));
         }
-        self.line(&format!("brx.idx {state}, {table}"));
+        self.by_table(&state, &table);
         let mut worst = 0;
         for label in &labels[..3] {
             self.place(label);
@@ -321,7 +340,7 @@ impl Writer<'_> {
         let labels: Vec<String> = (0..4).map(|_| self.label()).collect();
         let table = self.table(&labels);
         self.line(&format!("and.b32 {state}, {value}, 3"));
-        self.line(&format!("brx.idx {state}, {table}"));
+        self.by_table(&state, &table);
         let mut worst = 0;
         for (nth, label) in labels.iter().enumerate() {
             self.place(label);
@@ -334,7 +353,7 @@ impl Writer<'_> {
                 let hash = self.kept.hash.clone();
                 self.line(&format!("mad.lo.u32 {hash}, {hash}, 69069, {nth}"));
                 self.line(&format!("shr.u32 {state}, {hash}, 30"));
-                self.line(&format!("brx.idx {state}, {table}"));
+                self.by_table(&state, &table);
             } else {
                 let to = self.random.below(4);
                 self.jump(&labels[to]);

@@ -3,6 +3,7 @@
 //! - `writer`: the text of one function, its names and registers.
 //! - `body`: statements that are no loops.
 //! - `counted`: loops whose trips are computed, by trying all starts, bounds and steps.
+//! - `odd`: loops that are written in unusual ways, and `steps`: what they count by.
 //! - `loops`: the other loops.
 //! - `calls`: functions and calls.
 //! - `compared`: what they and the pass's output do on the interpreter.
@@ -12,6 +13,8 @@ mod calls;
 pub mod compared;
 mod counted;
 mod loops;
+mod odd;
+mod steps;
 mod writer;
 
 use cuinstr_harness::random::Random;

@@ -3,6 +3,7 @@
 use super::calls::Callee;
 use super::{SLOT, THREADS};
 use cuinstr_harness::random::Random;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// What a register holds.
@@ -77,6 +78,14 @@ const STYLES: [[&str; 5]; 6] = [
     ["pred", "bra", "add", "ret", "exit"],
 ];
 
+/// Bytes in front of a scope whose names it may hide.
+const NEAR: usize = 600;
+
+/// Names and numbers of a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|one: char| !one.is_ascii_alphanumeric() && !matches!(one, '_' | '$' | '%')).filter(|word| !word.is_empty())
+}
+
 pub(super) struct Writer<'r> {
     pub(super) seed: u64,
     pub(super) random: &'r mut Random,
@@ -101,6 +110,14 @@ pub(super) struct Writer<'r> {
     /// Open scopes: where their declarations stand, these, and how many.
     scopes: Vec<(usize, String, usize)>,
     ways: u32,
+    /// Whether new predicates are of the whole function: what is asked behind a scope.
+    pub(super) keeps_predicates: bool,
+    /// What a step has just computed, and its variable holds now.
+    pub(super) sum: Option<String>,
+    /// Variables of unusual loops around the place: name and bits.
+    pub(super) odd_variables: Vec<(String, u32)>,
+    /// Whether the module's version has `nanosleep`.
+    pub(super) waits: bool,
 }
 
 impl<'r> Writer<'r> {
@@ -137,6 +154,10 @@ impl<'r> Writer<'r> {
             counts: [0; 5],
             scopes: Vec::new(),
             ways: 0,
+            keeps_predicates: false,
+            sum: None,
+            odd_variables: Vec::new(),
+            waits: seed / super::GROUP % 8 != 0,
         };
         writer.begin();
         writer
@@ -256,7 +277,10 @@ impl<'r> Writer<'r> {
     /// A new label.
     pub(super) fn label(&mut self) -> String {
         self.labels += 1;
-        let number = self.labels;
+        self.label_of(self.labels)
+    }
+
+    fn label_of(&self, number: usize) -> String {
         match self.style {
             0 => format!("$L__BB0_{number}"),
             1 => format!("L{number}"),
@@ -281,7 +305,7 @@ impl<'r> Writer<'r> {
 
     /// A register, of the scope around the place at times.
     pub(super) fn register(&mut self, kind: Kind) -> String {
-        if self.scopes.is_empty() || self.random.percent(50) {
+        if self.scopes.is_empty() || self.random.percent(50) || self.keeps_predicates && kind == Kind::Predicate {
             return self.outer(kind);
         }
         let depth = self.scopes.len();
@@ -299,12 +323,39 @@ impl<'r> Writer<'r> {
         self.scopes.push((self.out.len(), String::new(), 0));
     }
 
-    /// Closes it.
+    /// Closes it. Names that stand in front of it and not in it mean something else between the braces, at times.
     pub(super) fn close(&mut self) {
-        if let Some((at, declared, _)) = self.scopes.pop() {
-            self.out.insert_str(at, &declared);
-            self.out.push_str("\t}\n");
+        let Some((at, mut declared, _)) = self.scopes.pop() else { return };
+        if self.random.percent(60) {
+            let (front, inner) = self.out.split_at(at);
+            let from = front.len().saturating_sub(NEAR);
+            let near: Vec<&str> = words(front.get(from..).unwrap_or(front)).collect();
+            let held: BTreeSet<&str> = words(inner).collect();
+            let hidden: BTreeSet<&str> = (0..4).map(|_| near[self.random.below(near.len())]).filter(|name| !held.contains(name)).collect();
+            for name in hidden {
+                declared.push_str(&self.hides(name));
+            }
+            let number = 1 + self.random.below(self.labels.max(1));
+            let label = self.label_of(number);
+            if !held.contains(&*label) && self.random.percent(50) {
+                let _ = writeln!(self.out, "{label}:");
+            }
         }
+        self.out.insert_str(at, &declared);
+        self.out.push_str("\t}\n");
+    }
+
+    /// Declares a register with the name of another one, and writes it.
+    fn hides(&self, name: &str) -> String {
+        let is_number = |rest: &str| rest.parse::<usize>().is_ok();
+        let kind = Kind::ALL.iter().zip(STYLES[self.style]).find(|(_, prefix)| name.strip_prefix(prefix).is_some_and(is_number));
+        let Some(((_, declared), _)) = kind else { return String::new() };
+        let value = match *declared {
+            "f32" => "0f40000000",
+            "pred" => "1",
+            _ => "5",
+        };
+        format!("\t.reg .{declared} {name};\n\tmov.{declared} {name}, {value};\n")
     }
 
     /// A value of 32 bits that is at hand.
@@ -323,6 +374,35 @@ impl<'r> Writer<'r> {
     pub(super) fn branch(&mut self, predicate: &str, when: bool, to: &str) {
         let not = if when { "" } else { "!" };
         self.line(&format!("@{not}{predicate} bra {to}"));
+    }
+
+    /// A branch by a test that comes with how its predicate stands where the branch is taken. Both may stand between braces.
+    pub(super) fn branches_by(&mut self, to: &str, test: impl FnOnce(&mut Self) -> (String, bool)) {
+        if !self.random.percent(20) {
+            let (predicate, when) = test(self);
+            return self.branch(&predicate, when, to);
+        }
+        let (kept, word) = (self.register(Kind::Predicate), self.register(Kind::Word));
+        self.open();
+        let (predicate, when) = test(self);
+        match self.random.below(3) {
+            0 => {
+                self.branch(&predicate, when, to);
+                self.close();
+            }
+            1 => {
+                self.line(&format!("mov.pred {kept}, {predicate}"));
+                self.close();
+                self.branch(&kept, when, to);
+            }
+            // As compilers write the end of inline assembly.
+            _ => {
+                self.line(&format!("selp.b32 {word}, 1, 0, {predicate}"));
+                self.close();
+                self.line(&format!("setp.ne.s32 {kept}, {word}, 0"));
+                self.branch(&kept, when, to);
+            }
+        }
     }
 
     /// A jump.
