@@ -131,9 +131,12 @@ fn modules() -> Vec<(&'static str, String)> {
     let callee = format!(".func g(.param .b32 n) {{ .reg .b32 r, s; .reg .pred p; ld.param.b32 r, [n]; {light} ret; }}");
     let unwinds =
         |behind: &str| module(&format!("{callee}\n{}\n{call}", recursive.replace("$X:", behind).replace(".b32 r;", ".b32 r, s;")));
+    // The same with a counter of 64 bits.
+    let wide = "cvt.u64.u32 y, r; $L: add.s64 x, x, 2; setp.lt.s64 p, x, y; @p bra $L;";
     vec![
         ("recursion", module(&format!("{recursive}\n{call}"))),
         ("a loop behind a recursion", unwinds(&format!("{light} $X:"))),
+        ("a wide loop behind a recursion", unwinds(&format!(".reg .b64 x, y; mov.b64 x, 0; {wide} $X:"))),
         ("calls of loops behind a recursion", unwinds("call g, (a); call g, (a); $X:")),
         ("a call through a pointer", module(pointer)),
         ("a tree of calls", module(&tree)),

@@ -318,7 +318,8 @@ fn trips(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32)
         Order::NotEqual => write!(out, "\n\tsub.s{width} {d}, {variable}, {bound};"),
     };
     if *width == 64 {
-        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << MOST_INTERVAL);
+        // The largest allowance holds for no more. Where activations return one behind the other, the proof multiplies what it knows by their number.
+        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << (MOST_INTERVAL - weight));
     }
     if matches!(order, Order::Less | Order::Greater) && step_size > 1 {
         let _ = write!(out, "\n\tadd.u32 {c}, {c}, {};", step_size - 1);
