@@ -203,15 +203,14 @@ impl Interval {
     /// The part for which the comparison holds; `None` if there is none.
     pub(crate) fn restrict(self, order: Order, other: Self, signed: bool, width: u8) -> Option<Self> {
         match order {
-            Order::Eq => return self.meet(other, width),
+            Order::Eq => self.meet(other, width),
             // Whether two values differ is the same in both readings, but a value at an end of one may be amid the other.
-            Order::Ne if signed => {
-                let (one, two) = (self.restrict_as(order, other, true, width)?, self.restrict_as(order, other, false, width)?);
-                return Some(if two.hi - two.lo < one.hi - one.lo { two } else { one });
+            Order::Ne => {
+                let (one, two) = (self.restrict_as(order, other, signed, width)?, self.restrict_as(order, other, !signed, width)?);
+                Some(if two.hi - two.lo < one.hi - one.lo { two } else { one })
             }
-            _ => {}
+            _ => self.restrict_as(order, other, signed, width),
         }
-        self.restrict_as(order, other, signed, width)
     }
 
     /// The same in one reading.
