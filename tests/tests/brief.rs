@@ -155,3 +155,15 @@ fn with_fuel_and_with_each_poll_no_inner_loop_stands_twice() {
 fn main() -> std::process::ExitCode {
     cuinstr_trial::main()
 }
+
+/// What is known behind a copy's test must tell that a step over the bound does not wrap.
+#[test]
+fn loops_that_begin_at_another_loops_counter_are_proved() {
+    let text = include_str!("../data/ptx/triangle.ptx");
+    let output =
+        rewrite_ptx(text.as_bytes(), &Options { path: "triangle.ptx".to_owned(), ..Options::default() }).output.expect("it is PTX");
+    let output = String::from_utf8(output).expect("it is text");
+    assert_eq!(output.matches("$__cuinstr_few").count() / 2, 2, "{output}");
+    let report = verify_ptx(&output);
+    assert!(report.holds(), "{:#?}", report.loops);
+}

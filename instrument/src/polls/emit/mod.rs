@@ -458,26 +458,27 @@ pub(in crate::polls) fn brief_loop(out: &mut Insertion<'_>, number: u32, loop_: 
     let constant = bound.parse::<i64>().ok();
     let end = constant.map_or_else(|| bound.to_string(), |bound| bound.wrapping_sub(less).to_string());
     let (far, near) = if *step > 0 { (end.as_str(), *variable) } else { (*variable, end.as_str()) };
-    let _ = write!(out, "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t.reg .b{width} {x}, %__cuinstr_y;\n\tsub.s{width} {x}, {far}, {near};");
+    let _ = write!(out, "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t.reg .b{width} {x}, %__cuinstr_y;");
     let long = |out: &mut Insertion<'_>, setp: &str| {
         let _ = write!(out, "\n\t{setp};\n\t@%__cuinstr_q bra $__cuinstr_long{number};");
     };
+    // A step over the bound must not wrap to the loop's other side. Behind this test, the next one tells the proof more.
+    let (first, last) = if *is_signed { (-1_i128 << (width - 1), (1 << (width - 1)) - 1) } else { (0, (1_i128 << width) - 1) };
+    match order {
+        _ if meets => {}
+        Order::Less | Order::LessEqual => long(out, &format!("setp.gt.{sign}{width} %__cuinstr_q, {bound}, {}", last - i128::from(size))),
+        _ => long(out, &format!("setp.lt.{sign}{width} %__cuinstr_q, {bound}, {}", first + i128::from(size))),
+    }
+    let _ = write!(out, "\n\tsub.s{width} {x}, {far}, {near};");
     if meets && constant.is_none() {
         let _ = write!(out, "\n\tadd.s{width} {x}, {x}, -{size};");
     }
     // Beyond the bound the distance is large.
     let most = u64::from(most) - u64::from(meets || matches!(order, Order::LessEqual | Order::GreaterEqual));
     long(out, &format!("setp.gt.u{width} %__cuinstr_q, {x}, {}", most * size));
-    // A step over the bound must not wrap to the loop's other side.
-    let (first, last) = if *is_signed { (-1_i128 << (width - 1), (1 << (width - 1)) - 1) } else { (0, (1_i128 << width) - 1) };
-    match order {
-        Order::NotEqual if size > 1 => {
-            let _ = write!(out, "\n\tand.b{width} %__cuinstr_y, {x}, {};", size - 1);
-            long(out, &format!("setp.ne.s{width} %__cuinstr_q, %__cuinstr_y, 0"));
-        }
-        _ if meets => {}
-        Order::Less | Order::LessEqual => long(out, &format!("setp.gt.{sign}{width} %__cuinstr_q, {bound}, {}", last - i128::from(size))),
-        _ => long(out, &format!("setp.lt.{sign}{width} %__cuinstr_q, {bound}, {}", first + i128::from(size))),
+    if *order == Order::NotEqual && size > 1 {
+        let _ = write!(out, "\n\tand.b{width} %__cuinstr_y, {x}, {};", size - 1);
+        long(out, &format!("setp.ne.s{width} %__cuinstr_q, %__cuinstr_y, 0"));
     }
     let _ = write!(out, "\n\t}}\n{copy}\n\tbra.uni $__cuinstr_few{number};\n$__cuinstr_long{number}:\n");
 }
