@@ -247,14 +247,14 @@ impl Writer<'_> {
         let (rest, zero) = (self.register(Kind::Word), self.register(Kind::Predicate));
         let value = self.value();
         self.line(&format!("and.b32 {rest}, {value}, 7"));
-        one.variable = rest.clone();
+        one.variable.clone_from(&rest);
         if one.goes_up {
             one.variable = self.register(Kind::Word);
             self.line(&format!("neg.s32 {}, {rest}", one.variable));
         }
         self.line(&format!("setp.eq.s32 {zero}, {rest}, 0"));
         self.branch(&zero, true, &one.out);
-        one.step = if one.goes_up { "1" } else { "-1" }.to_owned();
+        if one.goes_up { "1" } else { "-1" }.clone_into(&mut one.step);
         if self.random.percent(50) {
             let (step, part) = (self.register(Kind::Word), self.register(Kind::Word));
             let value = self.value();
@@ -356,10 +356,6 @@ impl Writer<'_> {
         });
     }
 
-    pub(super) fn is_register(&self, name: &str) -> bool {
-        !name.starts_with(|first: char| first.is_ascii_digit() || first == '-')
-    }
-
     /// The test: a predicate, and how it stands where the loop goes on, or ends.
     fn odd_test(&mut self, one: &Odd, goes_on: bool) -> (String, bool) {
         let Odd { width, bound, goes_up, .. } = one;
@@ -408,7 +404,7 @@ impl Writer<'_> {
             11 => {
                 let (wide, most) = (self.register(Kind::Long), self.register(Kind::Long));
                 let word = self.low_word(variable, *width);
-                let limit = self.low_word(bound, if self.is_register(bound) { *width } else { 32 });
+                let limit = self.low_word(bound, if is_register(bound) { *width } else { 32 });
                 self.line(&format!("mul.wide.{sign}32 {wide}, {word}, 4"));
                 self.line(&format!("mul.wide.{sign}32 {most}, {limit}, 4"));
                 self.line(&format!("setp.{on}.{sign}64 {p}, {wide}, {most}"));
@@ -420,7 +416,7 @@ impl Writer<'_> {
             }
             13 => {
                 let word = self.register(Kind::Word);
-                self.line(&format!("set.{on}.u32.{sign}{} {word}, {variable}, {bound}", width));
+                self.line(&format!("set.{on}.u32.{sign}{width} {word}, {variable}, {bound}"));
                 self.line(&format!("setp.ne.s32 {p}, {word}, 0"));
             }
             14 => {
@@ -438,4 +434,9 @@ impl Writer<'_> {
         }
         (p, goes_on)
     }
+}
+
+/// Whether an operand is a register, and no number.
+pub(super) fn is_register(name: &str) -> bool {
+    !name.starts_with(|first: char| first.is_ascii_digit() || first == '-')
 }

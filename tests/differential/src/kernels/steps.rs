@@ -1,6 +1,6 @@
 //! Steps of loops that are written in unusual ways.
 
-use super::odd::Odd;
+use super::odd::{Odd, is_register};
 use super::writer::{Kind, Writer};
 
 impl Writer<'_> {
@@ -142,7 +142,7 @@ impl Writer<'_> {
                 self.line(&format!("add.s16 {sum}, {small}, {by}"));
                 self.line(&format!("cvt.u{width}.u16 {variable}, {sum}"));
             }
-            20 if self.is_register(bound) => {
+            20 if is_register(bound) => {
                 let predicate = self.condition();
                 self.line(&plain);
                 self.line(&format!("@{predicate} add.s{width} {bound}, {bound}, {}", -by));

@@ -157,7 +157,7 @@ impl<'r> Writer<'r> {
             keeps_predicates: false,
             sum: None,
             odd_variables: Vec::new(),
-            waits: seed / super::GROUP % 8 != 0,
+            waits: !(seed / super::GROUP).is_multiple_of(8),
         };
         writer.begin();
         writer
