@@ -7,7 +7,7 @@ use crate::domain::delta::{Delta, FAR, Term};
 use crate::domain::interval::Interval;
 use crate::domain::name::{NO_NAME, Name};
 use crate::domain::transfer;
-use crate::domain::value::{Assumption, Kind, Moved, Pair, Source, Value};
+use crate::domain::value::{Kind, Moved, Pair, Source, Value};
 use crate::program::instruction::{Instruction, Op, Operand, Order, Register};
 
 /// Numbers that look random, the same in each run.
@@ -295,22 +295,8 @@ impl Source for World {
         matches!(operand, Operand::Register(register) if register % 2 == 0)
     }
 
-    fn assumption(&self) -> Assumption {
-        Assumption::default()
-    }
-
-    fn note_action(&self) {}
-
-    fn value_if(&self, _: Operand<'_>, _: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
-        Some(self.value(operand, width))
-    }
-
     fn named(&self, name: Name) -> Option<Value> {
         (name >= FIRST).then(|| self.named[(name - FIRST) as usize].1)
-    }
-
-    fn near(&self, _: Moved, _: u32, _: u8) -> Option<Interval> {
-        None
     }
 
     fn alike(&self, kind: Kind, width: u8) -> Option<Value> {

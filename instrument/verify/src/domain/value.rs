@@ -246,17 +246,29 @@ pub(crate) trait Source {
     /// The operand's value. A register of another width is unknown; width 0 takes a register as it is.
     fn value(&self, operand: Operand<'_>, width: u8) -> Value;
     /// Whether the operand keeps its value throughout the loop.
-    fn is_fixed(&self, operand: Operand<'_>) -> bool;
+    fn is_fixed(&self, _: Operand<'_>) -> bool {
+        false
+    }
     /// What is assumed.
-    fn assumption(&self) -> Assumption;
+    fn assumption(&self) -> Assumption {
+        Assumption::default()
+    }
     /// Notes that the action is asked for.
-    fn note_action(&self);
+    fn note_action(&self) {}
     /// The operand's value if the predicate holds, or does not; none if it can't.
-    fn value_if(&self, predicate: Operand<'_>, holds: bool, operand: Operand<'_>, width: u8) -> Option<Value>;
+    fn value_if(&self, _predicate: Operand<'_>, _holds: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
+        Some(self.value(operand, width))
+    }
     /// What is known of the value of that name.
-    fn named(&self, name: Name) -> Option<Value>;
+    fn named(&self, _: Name) -> Option<Value> {
+        None
+    }
     /// What those lowest bits of a value are by those of another that lies so and so far from it.
-    fn near(&self, of: Moved, bits: u32, width: u8) -> Option<Interval>;
+    fn near(&self, _of: Moved, _bits: u32, _width: u8) -> Option<Interval> {
+        None
+    }
     /// A value of that width that some register holds and that is made in the same way of the same named value.
-    fn alike(&self, kind: Kind, width: u8) -> Option<Value>;
+    fn alike(&self, _: Kind, _width: u8) -> Option<Value> {
+        None
+    }
 }

@@ -2,10 +2,10 @@
 //! a statement.
 
 use crate::domain::interval::Interval;
-use crate::domain::name::{LAUNCH, NO_NAME, Name};
+use crate::domain::name::{LAUNCH, NO_NAME};
 use crate::domain::remainder::{self, Remainder};
 use crate::domain::transfer::result;
-use crate::domain::value::{Assumption, Kind, Moved, Source, Value, bits};
+use crate::domain::value::{Kind, Source, Value, bits};
 use crate::program::cfg::Graph;
 use crate::program::definitions::Definitions;
 use crate::program::instruction::{Instruction, Operand, Order, Register};
@@ -441,31 +441,5 @@ impl Source for Earlier<'_, '_> {
             Operand::Number(value) if width != 0 => Value::of(Interval::immediate(value, width)),
             _ => Value::unknown_of(width),
         }
-    }
-
-    fn is_fixed(&self, _: Operand<'_>) -> bool {
-        false
-    }
-
-    fn assumption(&self) -> Assumption {
-        Assumption::default()
-    }
-
-    fn note_action(&self) {}
-
-    fn value_if(&self, _: Operand<'_>, _: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
-        Some(self.value(operand, width))
-    }
-
-    fn named(&self, _: Name) -> Option<Value> {
-        None
-    }
-
-    fn near(&self, _: Moved, _: u32, _: u8) -> Option<Interval> {
-        None
-    }
-
-    fn alike(&self, _: Kind, _: u8) -> Option<Value> {
-        None
     }
 }

@@ -2,9 +2,8 @@
 //! copies by then, and folded what it knows, such as a product with one.
 
 use crate::domain::interval::Interval;
-use crate::domain::name::Name;
 use crate::domain::transfer::result;
-use crate::domain::value::{Assumption, Kind, Moved, Source, Value, bits};
+use crate::domain::value::{Source, Value, bits};
 use crate::interpret::body::Body;
 use crate::program::instruction::{Instruction, Operand, Register, spaces};
 
@@ -190,31 +189,5 @@ impl Source for Tried<'_, '_, '_> {
             Operand::Register(register) if register == self.of => Value::of(self.held),
             _ => Value::of(self.looped.value(operand, self.at, bits(width))),
         }
-    }
-
-    fn is_fixed(&self, _: Operand<'_>) -> bool {
-        false
-    }
-
-    fn assumption(&self) -> Assumption {
-        Assumption::default()
-    }
-
-    fn note_action(&self) {}
-
-    fn value_if(&self, _: Operand<'_>, _: bool, operand: Operand<'_>, width: u8) -> Option<Value> {
-        Some(self.value(operand, width))
-    }
-
-    fn named(&self, _: Name) -> Option<Value> {
-        None
-    }
-
-    fn near(&self, _: Moved, _: u32, _: u8) -> Option<Interval> {
-        None
-    }
-
-    fn alike(&self, _: Kind, _: u8) -> Option<Value> {
-        None
     }
 }
