@@ -152,10 +152,6 @@ fn with_fuel_and_with_each_poll_no_inner_loop_stands_twice() {
     }
 }
 
-fn main() -> std::process::ExitCode {
-    cuinstr_trial::main()
-}
-
 /// What is known behind a copy's test must tell that a step over the bound does not wrap.
 #[test]
 fn loops_that_begin_at_another_loops_counter_are_proved() {
@@ -166,4 +162,8 @@ fn loops_that_begin_at_another_loops_counter_are_proved() {
     assert_eq!(output.matches("$__cuinstr_few").count() / 2, 2, "{output}");
     let report = verify_ptx(&output);
     assert!(report.holds(), "{:#?}", report.loops);
+}
+
+fn main() -> std::process::ExitCode {
+    cuinstr_trial::main()
 }

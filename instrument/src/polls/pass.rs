@@ -7,7 +7,7 @@ use super::emit::edits::Edits;
 use super::emit::{self, Cold, Fuel, Poll, Spelling, old};
 use super::find::Cycles;
 use super::find::calls::Activations;
-use super::place::{self, Polled, Way, exits, poll_cycles, site_id};
+use super::place::{self, Polled, Way, ends, poll_cycles, site_id};
 use crate::common::rewrite::{Rewrite, refused, site_map};
 use crate::common::waiver::{self, Remarked};
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -100,7 +100,7 @@ impl Pass<'_> {
         // A kernel that may call no function has neither end: its loops poll.
         let has_ends = function.is_kernel && way.cold == Cold::Call;
         if has_ends && !self.options.begin_by_polls {
-            exits::begin(self.text, &cycles, &mut self.edits);
+            ends::begin(self.text, &cycles, &mut self.edits);
         }
         let mut polled = poll_cycles(&module, (&cycles, index), way, &mut self.edits, &mut self.next);
         for statement in &cycles.graph.lost {
@@ -143,7 +143,7 @@ impl Pass<'_> {
             polled.front.insert_str(0, Poll::declare(self.spelling.limits));
             let mut out = self.edits.at(function.body.end - 1);
             if !asks_last {
-                exits::close(&cycles, &mut out);
+                ends::close(&cycles, &mut out);
             }
             poll.stops(&mut out);
         }
@@ -200,7 +200,7 @@ impl Pass<'_> {
     fn exits(&mut self, cycles: &Cycles<'_, '_>, fuel: Fuel) -> bool {
         let function = cycles.function;
         let id = site_id(self.hash, function.body.start, false);
-        let asks = exits::ask(self.text, cycles, (self.spelling, fuel), id, &mut self.edits);
+        let asks = ends::ask(self.text, cycles, (self.spelling, fuel), id, &mut self.edits);
         if asks {
             self.site(function, function.body.start, id, Kind::Exit, Form::Flag, 0);
         }

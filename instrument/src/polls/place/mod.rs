@@ -3,7 +3,7 @@
 pub(super) mod alone;
 mod brief;
 mod copies;
-pub(super) mod exits;
+pub(super) mod ends;
 mod irreducible;
 mod nests;
 mod side_exits;
@@ -18,7 +18,7 @@ use super::find::{Cycles, Loops, NONE, Writers};
 use crate::options::{Limits, Polls};
 use cuinstr_abi::sites::Form;
 use cuinstr_ptx::{Code, Edge, Flow, Function, Graph, Kind, Span, tokens};
-use exits::before_label;
+use ends::before_label;
 use std::fmt::Write as _;
 
 /// A loop inside another one that has so many statements pays in each iteration: what a strip's set-up costs is more.
@@ -230,7 +230,7 @@ impl<'a> Placer<'_, 'a> {
         // Later blocks that leave stand in front of this loop.
         let first = self.polled.sites.iter().filter(|site| site.form != Form::None).min_by_key(|site| site.at);
         let first = first.map(|site| site.id).filter(|_| function.is_kernel);
-        let mut allowance = emit::allowance(spelling, first, exits::is_flat(text, function));
+        let mut allowance = emit::allowance(spelling, first, ends::is_flat(text, function));
         match in_front(function, graph, loops, alone).filter(|_| function.is_kernel && !spelling.limits.any()) {
             Some(at) => self.edits.at(at).push(&allowance.settles),
             None => allowance.front.push_str(&allowance.settles),
