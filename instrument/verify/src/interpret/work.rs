@@ -28,6 +28,8 @@ pub(crate) struct Work<'w, 'a> {
     pub(crate) returns: &'w Returns<'w>,
     /// Loops of the set that are known to end by themselves.
     pub(crate) counted: &'w [CountedInside],
+    /// Whether nothing else is left to try: what seldom proves a loop may cost more then.
+    pub(crate) is_last: bool,
     /// Looks left.
     pub(crate) budget: usize,
     /// Whether something was asked since this was set to false that the action decides.

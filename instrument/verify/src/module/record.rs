@@ -106,6 +106,7 @@ impl Known {
                         components: &mut components,
                         returns: &returns,
                         counted: &[],
+                        is_last: true,
                         budget,
                         asks_action: false,
                     };
@@ -113,7 +114,7 @@ impl Known {
                     self.work += budget - work.budget;
                     base.states.iter().flatten().for_each(|state| self.count(state, &slice));
                     self.steps += slice.steps.len();
-                    let found = rounds_by(&mut body, &order, (set, set), &slice, (&mut components, &mut position), (&returns, None));
+                    let found = rounds_by(&mut body, &order, (set, set), &slice, (&mut components, &mut position), (&returns, None, true));
                     let _ = write!(self.sum, "{slice:?} {:?} {:?} {found:?}", base.states, base.back);
                 }
             }

@@ -1,6 +1,6 @@
 //! The weight of each function's calls, and what reports say of each function.
 
-use crate::module::call_graph::{Callee, callees_first};
+use crate::module::call_graph::{Callee, Calls, callees_first};
 use crate::module::call_trees::{CallWeight, Live, TooMuch, Weighed};
 use crate::module::functions::{Answers, Functions};
 use crate::module::recursion::Recursion;
@@ -9,7 +9,7 @@ use crate::module::unwinding::{Cycles, MOST_ACTIVATIONS, unwinding};
 use crate::rank::loops::LoopProof;
 use crate::rank::weight::Weight;
 use cuinstr_ptx::CallTarget;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What each function weighs.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct Heavy {
 }
 
 /// What is too heavy, and what reports say of each function. Where something is too heavy, or functions call each other, a second look counts only what a
-/// thread can still do once the flag is set.
+/// thread can still do once the flag is set: of the functions there, and of all that calls lead to from or to them.
 pub(crate) fn weigh(
     (functions, answers): (&Functions<'_>, &Answers<'_, '_>),
     all: &[Vec<LoopProof>],
@@ -44,16 +44,48 @@ pub(crate) fn weigh(
         Weighed::new(rounds, returning, &calls[index], |statement| functions.block_of(index, statement))
     };
     let weighed: Vec<Weighed<'_>> = (0..calls.len()).map(weighed).collect();
+    let groups = groups(calls);
+    let with_calls: BTreeSet<usize> = (0..calls.len()).filter(|index| !calls[*index].is_empty()).map(|index| groups[index]).collect();
+    let mut lives = vec![Live::ANYTHING; calls.len()];
+    let mut look_closer = |at: &mut dyn Iterator<Item = usize>| {
+        let asked: BTreeSet<usize> = at.map(|index| groups[index]).collect();
+        for (index, live) in lives.iter_mut().enumerate().filter(|(index, _)| asked.contains(&groups[*index])) {
+            *live = Live { returns: answers.returns(index, false, 0), blocks: Some(answers.reached(index, false)) };
+        }
+        (weights(functions, &weighed, &lives), asked)
+    };
+    let ((mut known, mut found), closer) =
+        look_closer(&mut recursions.iter().flat_map(|recursion| &recursion.set).map(|index| *index as usize));
     let is_heavy = |found: &TooMuch| found.calls.is_some() || found.loops.iter().any(|weight| weight.is_too_much());
-    let (mut known, mut found) = (Known::default(), Heavy { functions: Vec::new(), cycles: Vec::new() });
-    if recursions.is_empty() {
-        (known, found) = weights(functions, &weighed, &vec![Live::ANYTHING; calls.len()], false);
-    }
-    if !recursions.is_empty() || found.functions.iter().any(is_heavy) && !calls.iter().all(Vec::is_empty) {
-        let lives: Vec<Live> = (0..calls.len()).map(|index| live(answers, index)).collect();
-        (known, found) = weights(functions, &weighed, &lives, true);
+    let is_open =
+        |(index, found): &(usize, &TooMuch)| is_heavy(found) && with_calls.contains(&groups[*index]) && !closer.contains(&groups[*index]);
+    let open: Vec<usize> = found.functions.iter().enumerate().filter(is_open).map(|(index, _)| index).collect();
+    if !open.is_empty() {
+        ((known, found), _) = look_closer(&mut open.into_iter());
     }
     (found, links(functions, &weighed, &known))
+}
+
+/// For each function the first of those that calls lead to from or to it, by way of others too.
+fn groups(calls: &Calls) -> Vec<usize> {
+    let mut next: Vec<Vec<usize>> = vec![Vec::new(); calls.len()];
+    for (from, all) in calls.iter().enumerate() {
+        for (_, to) in all {
+            next[from].push(*to as usize);
+            next[*to as usize].push(from);
+        }
+    }
+    let mut groups = vec![usize::MAX; calls.len()];
+    for first in 0..calls.len() {
+        let mut work = vec![first];
+        while let Some(index) = work.pop() {
+            if groups[index] == usize::MAX {
+                groups[index] = first;
+                work.extend(&next[index]);
+            }
+        }
+    }
+    groups
 }
 
 /// What reports say of each function.
@@ -121,8 +153,8 @@ fn outside(functions: &Functions<'_>, weighed: &[Weighed<'_>]) -> Vec<BTreeMap<S
     outside
 }
 
-/// The weight of each function, and what is too heavy in it, where so much of each function is reached: all, or `by_flag` what the flag leaves.
-fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live], by_flag: bool) -> (Known, Heavy) {
+/// The weight of each function, and what is too heavy in it, where so much of each function is reached.
+fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live]) -> (Known, Heavy) {
     let calls = &functions.calls;
     // In a cycle of calls that is polled, calls that no thread makes any more once the flag is set lead back.
     let live = |index: usize, statement: u32| {
@@ -138,9 +170,8 @@ fn weights(functions: &Functions<'_>, weighed: &[Weighed<'_>], lives: &[Live], b
     for index in callees_first(&made) {
         weights[index] = weighed[index].weight(&weights, lives, &lives[index]).unless_too_much();
     }
-    // Where nothing is left out, what comes behind a poll is among what comes behind the entry.
     let mut cycles = Vec::new();
-    let rests = if by_flag { rests(functions, weighed, (&weights, lives), &mut cycles) } else { vec![CallWeight::NOTHING; calls.len()] };
+    let rests = rests(functions, weighed, (&weights, lives), &mut cycles);
     let too_much = weighed.iter().map(|weighed| weighed.too_much(&weights, &rests, lives)).collect();
     let wholes = weighed.iter().map(|weighed| weighed.rest(&weights, &rests, lives, true).unless_too_much()).collect();
     (Known { weights, rests, wholes }, Heavy { functions: too_much, cycles })
@@ -158,9 +189,11 @@ fn rests(
     let mut rests = vec![CallWeight::NOTHING; calls.len()];
     let unless = |rest: CallWeight| if rest.is_too_much() { CallWeight::NOTHING } else { rest };
     for index in callees_first(calls) {
+        // Where nothing is left out, what comes behind a poll is among what comes behind the entry.
+        let Some(reached) = &lives[index].blocks else { continue };
         let place = functions.graphs[index].reverse_postorder();
         let blocks = place.iter().filter(|place| **place != u32::MAX).count();
-        let polls = !lives[index].returns || lives[index].blocks.as_ref().is_none_or(|reached| reached.len() < blocks);
+        let polls = !lives[index].returns || reached.len() < blocks;
         rests[index] = unless(weighed[index].rest(weights, &rests, lives, polls));
         if let Some(set) = cycles.ends_with(index) {
             // The way back begins behind a poll in one of them.
@@ -173,9 +206,4 @@ fn rests(
         }
     }
     rests
-}
-
-/// What a function may do once the flag is set.
-fn live(answers: &Answers<'_, '_>, index: usize) -> Live {
-    Live { returns: answers.returns(index, false, 0), blocks: Some(answers.reached(index, false)) }
 }

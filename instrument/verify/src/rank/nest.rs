@@ -52,11 +52,11 @@ pub(crate) fn rounds_by<'a>(
     (set, wide): (&[u32], &[u32]),
     slice: &Slice<'a>,
     (components, position): (&mut Components, &mut Vec<u32>),
-    (returns, earlier): (&Returns<'_>, Option<&Earlier>),
+    (returns, earlier, is_last): (&Returns<'_>, Option<&Earlier>, bool),
 ) -> Vec<LoopProof> {
     let counted = earlier.map_or_else(Vec::new, |earlier| earlier.counted(body.graph, slice));
     let budget = allotted(wide, slice);
-    let mut work = Work { body, slice, rpo, position, components, returns, counted: &counted, budget, asks_action: false };
+    let mut work = Work { body, slice, rpo, position, components, returns, counted: &counted, is_last, budget, asks_action: false };
     let base = follow(&mut work, wide);
     let inner_entries = entries(body, rpo, set);
     let base_of = |head: u32| {
@@ -208,10 +208,14 @@ pub(crate) fn is_open(round: &LoopProof) -> bool {
 /// What an earlier look at a set has found, and the register of each of its slots.
 pub(crate) struct Earlier {
     pub(crate) found: Vec<LoopProof>,
-    pub(crate) registers: Vec<Register>,
+    registers: Vec<Register>,
 }
 
 impl Earlier {
+    pub(crate) fn new(found: Vec<LoopProof>, slice: &Slice<'_>) -> Self {
+        Self { found, registers: slice.slots.iter().map(|(register, _)| *register).collect() }
+    }
+
     /// Loops inside others that end by themselves.
     fn counted(&self, graph: &Graph, slice: &Slice<'_>) -> Vec<CountedInside> {
         let counted = |(index, round): (usize, &LoopProof)| {

@@ -62,68 +62,63 @@ fn rounds_of<'a>(
     (components, position): (&mut Components, &mut Vec<u32>),
     returns: &Returns<'_>,
 ) -> (Vec<LoopProof>, bool) {
-    let mut look = |body: &mut Body<'a>, wide: &[u32], slice: &Slice<'a>, known: Option<&Earlier>| {
-        rounds_by(body, rpo, (set, wide), slice, (components, position), (returns, known))
+    let mut look = |body: &mut Body<'a>, wide: &[u32], slice: &Slice<'a>, known: Option<&Earlier>, is_last: bool| {
+        Earlier::new(rounds_by(body, rpo, (set, wide), slice, (components, position), (returns, known, is_last)), slice)
     };
-    let registers = |slice: Slice<'a>| slice.slots.into_iter().map(|(register, _)| register).collect();
     let slice = Slice::new(body, set, Depth::Shallow);
-    let found = look(body, set, &slice, None);
-    let first = Earlier { found, registers: registers(slice) };
-    if is_settled(&first.found) {
-        return (first.found, false);
+    let mut best = look(body, set, &slice, None, false);
+    if is_settled(&best.found) {
+        return (best.found, false);
     }
-    let mut known = (open(&first.found) > 0).then_some(&first);
-    // What proves all loops, though with nearly too many rounds. A closer look may not come to its end.
-    let mut coarse = None;
-    let with_sums;
-    if known.is_some() && set.len() <= MOST_WITH_SUMS {
+    if open(&best.found) > 0 && set.len() <= MOST_WITH_SUMS {
         // Mostly a bound less a counter is missing.
-        let slice = Slice::new(body, set, Depth::SumsFor(&first.open_blocks()));
+        let slice = Slice::new(body, set, Depth::SumsFor(&best.open_blocks()));
         if !slice.sums.is_empty() {
-            let found = look(body, set, &slice, known);
+            let found = look(body, set, &slice, Some(&best), false);
             // That threads trap is as good as it gets where leaving is not defined.
-            if is_settled(&found) || is_enough(body, &found) {
-                return (found, false);
+            if is_settled(&found.found) || is_enough(body, &found.found) {
+                return (found.found, false);
             }
-            if open(&found) == 0 {
-                known = known.filter(|_| !has_many(&found));
-                coarse = Some(found);
-            } else if open(&found) < open(&first.found) {
-                with_sums = Earlier { found, registers: registers(slice) };
-                known = Some(&with_sums);
-            }
+            best = better(best, found);
         }
     }
     let slice = Slice::new(body, set, closer(set));
-    let mut found = look(body, set, &slice, known);
-    if known.is_some() && open(&found) == 0 && has_many(&found) {
-        // What was proved at the first look may be counted better.
-        found = better(found, look(body, set, &slice, None));
+    let mut front: Option<Option<(Vec<u32>, Slice<'a>)>> = None;
+    let tries: &[bool] = if open(&best.found) > 0 { &[false, true] } else { &[true] };
+    for &is_last in tries {
+        let known = Some(&best).filter(|best| open(&best.found) > 0);
+        let mut found = look(body, set, &slice, known, is_last);
+        if known.is_some() && open(&found.found) == 0 && has_many(&found.found) {
+            // What was proved before may be counted better.
+            found = better(found, look(body, set, &slice, None, is_last));
+        }
+        best = better(best, found);
+        if open(&best.found) > 0
+            && let Some((wide, slice)) = front.get_or_insert_with(|| with_front(body, rpo, set, &slice))
+        {
+            let found = look(body, wide, slice, Some(&best), is_last);
+            best = if open(&found.found) < open(&best.found) { found } else { best };
+        }
+        if open(&best.found) == 0 {
+            break;
+        }
     }
-    if open(&first.found) == 0 {
-        coarse = Some(first.found);
-    }
-    if let Some(coarse) = coarse {
-        found = better(coarse, found);
-    }
-    let depends_on_front = depends_on_its_front(body, rpo, set, &slice);
-    let second = Earlier { found, registers: registers(slice) };
-    if open(&second.found) == 0 || set.len() > MOST_WITH_SUMS {
-        return (second.found, true);
-    }
-    // What was asked in front of it may say how it begins.
-    if !depends_on_front {
-        return (second.found, true);
+    (best.found, true)
+}
+
+/// A set with the blocks in front of it, if these may say how it begins: it reads something for more than an address that it has not made itself.
+fn with_front<'a>(body: &Body<'a>, rpo: &[u32], set: &[u32], slice: &Slice<'_>) -> Option<(Vec<u32>, Slice<'a>)> {
+    if set.len() > MOST_WITH_SUMS || !depends_on_its_front(body, rpo, set, slice) {
+        return None;
     }
     let front = body.in_front_of(set, rpo);
     if front.is_empty() {
-        return (second.found, true);
+        return None;
     }
-    let mut wide: Vec<u32> = set.iter().chain(&front).copied().collect();
+    let mut wide = [set, &front].concat();
     wide.sort_unstable();
     let slice = Slice::new(body, &wide, Depth::Sums);
-    let third = look(body, &wide, &slice, Some(&second));
-    (if open(&third) < open(&second.found) { third } else { second.found }, true)
+    Some((wide, slice))
 }
 
 /// Whether a set reads something for more than an address that it has not made itself.
@@ -133,12 +128,12 @@ fn depends_on_its_front(body: &Body<'_>, rpo: &[u32], set: &[u32], slice: &Slice
     slice.guards.values().any(|slot| given.contains(slot)) || slice.steps.iter().any(|step| step.instruction.rest.iter().any(is_given))
 }
 
-/// The look that proves more, or comes to fewer rounds.
-fn better(one: Vec<LoopProof>, two: Vec<LoopProof>) -> Vec<LoopProof> {
+/// The look that proves more, or comes to fewer rounds; else the closer one, which says better why.
+fn better(one: Earlier, two: Earlier) -> Earlier {
     let is_open = |round: &&LoopProof| matches!(round.proof, Proof::None(_) | Proof::TrapOnly);
-    let rank =
-        |found: &[LoopProof]| (found.iter().filter(is_open).count(), weights_of(found).into_iter().map(|weight| weight.rounds).max());
-    if rank(&two) < rank(&one) { two } else { one }
+    let most = |found: &[LoopProof]| weights_of(found).into_iter().map(|weight| weight.rounds).max();
+    let rank = |look: &Earlier| (look.found.iter().filter(is_open).count(), most(&look.found));
+    if rank(&one) < rank(&two) { one } else { two }
 }
 
 /// Notes what a set leaves behind, without a proof.
@@ -151,7 +146,10 @@ fn look_again(
 ) {
     let slice = Slice::new(body, set, closer(set));
     let budget = allotted(set, &slice);
-    let base = follow(&mut Work { body, slice: &slice, rpo, position, components, returns, counted: &[], budget, asks_action: false }, set);
+    let base = follow(
+        &mut Work { body, slice: &slice, rpo, position, components, returns, counted: &[], is_last: false, budget, asks_action: false },
+        set,
+    );
     base.note(body);
     body.forget_asked();
 }

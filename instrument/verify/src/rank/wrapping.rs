@@ -9,29 +9,33 @@ use crate::domain::interval::Interval;
 use crate::domain::state::State;
 use crate::domain::value::{Assumption, Value};
 use crate::interpret::edge_cost::{Count, NEVER};
+use crate::interpret::step::Step;
 use crate::interpret::work::Work;
-use crate::program::instruction::Operand;
+use crate::program::instruction::{Operand, type_of};
 use crate::rank::linear::MOST_ROUNDS;
 use crate::rank::remaining;
 
 /// Most numbers that are tried for the one at which a loop ends.
 const MOST_ENDS: usize = 16;
 
-/// At most how many rounds of a loop come back, by a register that wraps round. `base` is what registers hold at the head in any round, and `steps`
+/// At most how many rounds of a loop come back, by a register that wraps round. `base` is what registers hold at the head in any round, and `moves`
 /// says by how much they move in each.
 pub(crate) fn wrapping(
     work: &mut Work<'_, '_>,
     (blocks, head): (&[u32], u32),
     base: &(State, bool),
     (assumption, shut): (Assumption, &[usize]),
-    steps: &[(u32, i64)],
+    moves: &[(u32, i64)],
 ) -> Option<Count> {
-    if steps.is_empty() {
+    if moves.is_empty() {
         return None;
     }
     let numbers = numbers(work, blocks);
-    for &(slot, step) in steps {
+    for &(slot, step) in moves {
         let width = work.slice.slots[slot as usize].1.clamp(1, 64);
+        if !steps(work, blocks).any(|step| is_narrow(step, width)) {
+            continue;
+        }
         let before = base.0.get(slot).map_or(Interval::full(width), |before| before.range).unsigned(width);
         for bits in [8, 16_u8].into_iter().filter(|bits| *bits <= width) {
             let size = 1_u64 << bits;
@@ -57,15 +61,37 @@ pub(crate) fn wrapping(
     None
 }
 
+/// Whether a step may take fewer bits of a register that has so many, be it as the highest ones: only so does it wrap round early.
+fn is_narrow(step: &Step<'_>, width: u8) -> bool {
+    let op = &step.instruction.op;
+    let is_number =
+        |fits: fn(i128) -> bool| step.instruction.rest.iter().all(|operand| !matches!(operand, Operand::Number(n) if !fits(*n)));
+    match op.head {
+        "and" => op.kind != "pred" && is_number(|mask| mask & 0xff == 0xff),
+        "shl" | "shf" => is_number(|bits| bits >= 16),
+        "mul" | "mad" => is_number(|times| times.trailing_zeros() >= 8),
+        "bfe" | "bfi" | "bmsk" | "lop3" | "prmt" | "szext" => true,
+        head => {
+            let most = if head == "cvt" { width - 1 } else { 16 };
+            op.suffix.split('.').any(|kind| type_of(kind).is_some_and(|(bits, _)| bits <= most))
+        }
+    }
+}
+
+fn steps<'w, 'a>(work: &'w Work<'_, 'a>, blocks: &'w [u32]) -> impl Iterator<Item = &'w Step<'a>> {
+    blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)])
+}
+
 /// Numbers that a round may begin with where the next comparison ends the loop: what something is compared with, less what is added in a round.
 fn numbers(work: &Work<'_, '_>, blocks: &[u32]) -> Vec<i128> {
-    let steps = || blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)]);
     let number = |operand: Option<&Operand<'_>>| match operand {
         Some(Operand::Number(number)) => Some(*number),
         _ => None,
     };
-    let compared = steps().filter(|step| step.instruction.op.compares.is_some()).filter_map(|step| number(step.instruction.rest.get(1)));
-    let added = steps().filter(|step| step.instruction.op.head == "add").filter_map(|step| number(step.instruction.rest.get(1)));
+    let compared =
+        steps(work, blocks).filter(|step| step.instruction.op.compares.is_some()).filter_map(|step| number(step.instruction.rest.get(1)));
+    let added =
+        steps(work, blocks).filter(|step| step.instruction.op.head == "add").filter_map(|step| number(step.instruction.rest.get(1)));
     let added: Vec<i128> = std::iter::once(0).chain(added).collect();
     let mut ends: Vec<i128> = compared.flat_map(|end| added.iter().map(move |added| end - added)).collect();
     ends.sort_unstable();
