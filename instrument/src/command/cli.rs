@@ -497,6 +497,21 @@ impl RewriteArgs {
         }
         Ok(())
     }
+
+    /// The options given that mean nothing for PTX.
+    pub(crate) fn for_source_alone(&self) -> Vec<&'static str> {
+        let how = &self.how;
+        let given = [
+            ("--at-exit", how.at_exit != AtExitArg::Check),
+            ("--barrier-marks", how.barrier_marks != BarrierMarksArg::Auto),
+            ("--device-macro", !how.device_macro.is_empty()),
+            ("--prelude", self.prelude.is_some()),
+            ("-D", !self.defined.is_empty()),
+            ("-U", !self.undefined.is_empty()),
+            ("-I", !self.folders.is_empty()),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option).collect()
+    }
 }
 
 /// The error for a first word that names no file, and nearly a command.

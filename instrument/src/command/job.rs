@@ -126,14 +126,24 @@ impl Job<'_> {
         } else {
             Vec::new()
         };
+        let idle = if is_ptx { self.idle() } else { String::new() };
         Done {
             stdout,
-            stderr: self.style.render(&self.input.name, &bytes, &diagnostics),
+            stderr: idle + &self.style.render(&self.input.name, &bytes, &diagnostics),
             site_map: Some(sites),
             used,
             status: status_of(&diagnostics),
             outcome: Outcome::Rewritten { summary, codes: diagnostics.iter().map(|diagnostic| diagnostic.code).collect() },
         }
+    }
+
+    /// A line about the options that mean nothing for PTX, if there are any.
+    fn idle(&self) -> String {
+        let options = self.args.for_source_alone();
+        if options.is_empty() || self.args.how.quiet || self.style.format == Format::Json {
+            return String::new();
+        }
+        format!("warning: {} is PTX, for which these options mean nothing: {}\n", one_line(&self.input.name), options.join(", "))
     }
 
     /// Headers are judged only where one would be told of.

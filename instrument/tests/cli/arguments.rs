@@ -178,6 +178,18 @@ fn variables_that_nothing_reads_are_told() {
 }
 
 #[test]
+fn options_that_mean_nothing_for_ptx_are_told() {
+    let ptx = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n";
+    let project = Project::new(&[("k.ptx", ptx), ("k.cu", SPIN)]);
+    let run = |arguments: &str| project.run(arguments).exits(0).stderr;
+    let said = run("k.ptx k.cu -o out --at-exit gate -D A=1");
+    assert!(said.contains("warning: k.ptx is PTX, for which these options mean nothing: --at-exit, -D\n"), "{said}");
+    assert!(!said.contains("k.cu is"), "{said}");
+    assert_eq!(run("k.ptx -o out.ptx --at-exit gate -q"), "");
+    assert!(!run("k.ptx -o out.ptx --polls each").contains("mean nothing"));
+}
+
+#[test]
 fn verbose_says_what_became_of_each_input() {
     let project = Project::new(&[("k.cu", SPIN), ("host.cu", "int main() {}\n"), ("sub/cuinstr.toml", ""), ("sub/l.cu", SPIN)]);
     project
