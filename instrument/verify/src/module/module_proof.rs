@@ -204,7 +204,7 @@ fn verdict(functions: &Functions<'_>, index: usize, proof: &LoopProof, weight: W
         Proof::None(_) if waits(functions, index, proof) => Verdict::WaitsInHardware,
         Proof::None(Why::NoPoll) => not_polled("a round may pass without a poll, and nothing bounds them"),
         Proof::None(Why::GoesOn) => not_polled("it polls, but a round may pass without that, or go on after it"),
-        Proof::None(Why::TooLarge) => not_polled("it was not looked at to the end: too large"),
+        Proof::None(Why::TooLarge | Why::CutShort) => not_polled("it was not looked at to the end: too large"),
         Proof::None(Why::Unrolled) => not_polled("it ends by itself, but `ptxas` unrolls it and may pass its end"),
         Proof::None(Why::TooDeep) => not_polled("it was not looked at: too many loops are around it"),
         _ if weight.is_too_much() => Verdict::too_many(weight),

@@ -64,11 +64,14 @@ pub(crate) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
     // Where rounds can be told apart that is found soon; where they can't, each branch is tried for nothing.
     let is_last = work.is_last;
     let (times, looks) = if is_last { PHASES_LAST } else { PHASES_FIRST };
+    // Whether threads trap is asked last.
+    let mut is_cut = asks_action && !is_last;
     let mut told_apart = |assumption: Assumption| {
         let kept = work.budget;
         work.budget = kept.min((spent * times + looks) * if assumption.trap { 4 } else { 1 });
         let allowed = work.budget;
         let forked = phases(work, &Phases { blocks: &left.blocks, head, base, assumption });
+        is_cut |= !is_last && work.budget == 0;
         work.budget = kept - (allowed - work.budget);
         forked
     };
@@ -81,6 +84,9 @@ pub(crate) fn prove(work: &mut Work<'_, '_>, blocks: &[u32], head: u32, base: &(
     }
     if work.budget == 0 {
         return (Proof::None(Why::TooLarge), left);
+    }
+    if is_cut {
+        return (Proof::None(Why::CutShort), left);
     }
     (Proof::None(if left.asks { Why::GoesOn } else { Why::NoPoll }), left)
 }

@@ -30,6 +30,8 @@ pub(crate) enum Why {
     GoesOn,
     /// The proof was given up: too large.
     TooLarge,
+    /// Something was not tried to its end, as a later look may need less.
+    CutShort,
     /// Too deep in other loops to be looked at, with all loops inside.
     TooDeep,
     /// It ends by itself, but ptxas counts it by another rule.

@@ -9,7 +9,7 @@ use crate::interpret::slicing::Depth;
 use crate::interpret::work::{Work, allotted};
 use crate::program::cfg::Components;
 use crate::program::instruction::Operand;
-use crate::rank::loops::{LoopProof, Proof};
+use crate::rank::loops::{LoopProof, Proof, Why};
 use crate::rank::nest::{Earlier, open, rounds_by};
 use crate::rank::weight::weights_of;
 use cuinstr_ptx::Flow;
@@ -84,24 +84,28 @@ fn rounds_of<'a>(
     }
     let slice = Slice::new(body, set, closer(set));
     let mut front: Option<Option<(Vec<u32>, Slice<'a>)>> = None;
-    let tries: &[bool] = if open(&best.found) > 0 { &[false, true] } else { &[true] };
-    for &is_last in tries {
+    let is_cut = |look: &Earlier| look.found.iter().any(|round| round.proof == Proof::None(Why::CutShort));
+    let mut is_last = open(&best.found) == 0;
+    loop {
         let known = Some(&best).filter(|best| open(&best.found) > 0);
         let mut found = look(body, set, &slice, known, is_last);
         if known.is_some() && open(&found.found) == 0 && has_many(&found.found) {
             // What was proved before may be counted better.
             found = better(found, look(body, set, &slice, None, is_last));
         }
+        let mut is_more = is_cut(&found);
         best = better(best, found);
         if open(&best.found) > 0
             && let Some((wide, slice)) = front.get_or_insert_with(|| with_front(body, rpo, set, &slice))
         {
             let found = look(body, wide, slice, Some(&best), is_last);
+            is_more |= is_cut(&found);
             best = if open(&found.found) < open(&best.found) { found } else { best };
         }
-        if open(&best.found) == 0 {
+        if is_last || !is_more || open(&best.found) == 0 {
             break;
         }
+        is_last = true;
     }
     (best.found, true)
 }
