@@ -117,11 +117,11 @@ impl<'f, 'a> Answers<'f, 'a> {
         answer
     }
 
-    /// The blocks of a function that a thread reaches once the flag says stop.
-    pub(crate) fn reached(&self, index: usize, trap: bool) -> BTreeSet<u32> {
+    /// The blocks of a function that a thread reaches once the flag says stop, and whether it may return.
+    pub(crate) fn reached(&self, index: usize, trap: bool) -> (BTreeSet<u32>, bool) {
         self.follow(index, trap, 0, |found, order| {
             let states = order.iter().zip(&found.states);
-            states.filter(|(_, state)| state.is_some()).map(|(block, _)| *block).collect()
+            (states.filter(|(_, state)| state.is_some()).map(|(block, _)| *block).collect(), found.returns)
         })
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn find(functions: &Functions<'_>, answers: &Answers<'_, '_>, compone
 /// Whether no cycle is left among these functions without the calls that no thread makes once the flag says stop.
 fn is_cut((functions, answers): (&Functions<'_>, &Answers<'_, '_>), set: &[u32], trap: bool, components: &mut Components) -> bool {
     let made = |&index: &u32| {
-        let reached = answers.reached(index as usize, trap);
+        let (reached, _) = answers.reached(index as usize, trap);
         let all = functions.leads_to[index as usize].iter().filter(|(at, _)| reached.contains(&functions.block_of(index as usize, *at)));
         (index, all.map(|(_, to)| *to).collect())
     };

@@ -50,7 +50,8 @@ pub(crate) fn weigh(
     let mut look_closer = |at: &mut dyn Iterator<Item = usize>| {
         let asked: BTreeSet<usize> = at.map(|index| groups[index]).collect();
         for (index, live) in lives.iter_mut().enumerate().filter(|(index, _)| asked.contains(&groups[*index])) {
-            *live = Live { returns: answers.returns(index, false, 0), blocks: Some(answers.reached(index, false)) };
+            let (blocks, returns) = answers.reached(index, false);
+            *live = Live { blocks: Some(blocks), returns };
         }
         (weights(functions, &weighed, &lives), asked)
     };

@@ -18,8 +18,8 @@ use crate::rank::remaining;
 /// Most numbers that are tried for the one at which a loop ends.
 const MOST_ENDS: usize = 16;
 
-/// At most how many rounds of a loop come back, by a register that wraps round. `base` is what registers hold at the head in any round, and `moves`
-/// says by how much they move in each.
+/// At most how many rounds of a loop come back, by a register that wraps round. `base` is what registers hold at the head in any round.
+/// `moves` says by how much they move in each.
 pub(crate) fn wrapping(
     work: &mut Work<'_, '_>,
     (blocks, head): (&[u32], u32),
@@ -33,7 +33,7 @@ pub(crate) fn wrapping(
     let numbers = numbers(work, blocks);
     for &(slot, step) in moves {
         let width = work.slice.slots[slot as usize].1.clamp(1, 64);
-        if !steps(work, blocks).any(|step| is_narrow(step, width)) {
+        if !steps(work, blocks).any(|of| is_narrow(of, width)) {
             continue;
         }
         let before = base.0.get(slot).map_or(Interval::full(width), |before| before.range).unsigned(width);
@@ -61,15 +61,15 @@ pub(crate) fn wrapping(
     None
 }
 
-/// Whether a step may take fewer bits of a register that has so many, be it as the highest ones: only so does it wrap round early.
+/// Whether a step may take fewer bits of a register than it has. They may be its highest ones. Only so does it wrap round early.
 fn is_narrow(step: &Step<'_>, width: u8) -> bool {
     let op = &step.instruction.op;
-    let is_number =
-        |fits: fn(i128) -> bool| step.instruction.rest.iter().all(|operand| !matches!(operand, Operand::Number(n) if !fits(*n)));
+    // Of a register nothing is known.
+    let may_be = |fits: fn(i128) -> bool| step.instruction.rest.iter().all(|operand| !matches!(operand, Operand::Number(n) if !fits(*n)));
     match op.head {
-        "and" => op.kind != "pred" && is_number(|mask| mask & 0xff == 0xff),
-        "shl" | "shf" => is_number(|bits| bits >= 16),
-        "mul" | "mad" => is_number(|times| times.trailing_zeros() >= 8),
+        "and" => op.kind != "pred" && may_be(|mask| mask & 0xff == 0xff),
+        "shl" | "shf" => may_be(|bits| bits >= 16),
+        "mul" | "mad" => may_be(|times| times.trailing_zeros() >= 8),
         "bfe" | "bfi" | "bmsk" | "lop3" | "prmt" | "szext" => true,
         head => {
             let most = if head == "cvt" { width - 1 } else { 16 };
