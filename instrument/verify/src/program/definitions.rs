@@ -6,6 +6,9 @@ use crate::program::registers::Registers;
 use cuinstr_ptx::{Code, Function, Operand};
 use std::collections::BTreeSet;
 
+/// What `WARP_SZ` stands for.
+const LANES: i128 = 32;
+
 /// A function, and for each of its registers the statements that write it.
 #[derive(Debug)]
 pub(crate) struct Definitions<'a> {
@@ -81,9 +84,13 @@ impl<'a> Definitions<'a> {
 
     /// Whether some statement writes a register, or the caller does.
     pub(crate) fn is_written(&self, register: Register) -> bool {
-        // Registers among results and parameters are numbered first.
-        let given = || self.function.results.iter().chain(&self.function.parameters).filter(|given| given.space == ".reg").count();
-        !self.writers(register).is_empty() || (register as usize) < given()
+        !self.writers(register).is_empty() || self.is_given(register)
+    }
+
+    /// Whether a register is a parameter or a result: these are numbered first.
+    fn is_given(&self, register: Register) -> bool {
+        let all = self.function.results.iter().chain(&self.function.parameters);
+        (register as usize) < all.filter(|given| given.space == ".reg").count()
     }
 
     /// Whether a statement reads one of these registers.
@@ -101,7 +108,30 @@ impl<'a> Definitions<'a> {
         if !self.opposites.is_empty() && minds_sign(&plain) && self.reads(statement, &self.opposites) {
             (plain.op.head, plain.op.compares) = ("", None);
         }
+        if let (Some((.., width)), [Value::Register(one), Value::Register(two)]) = (plain.op.compares, &plain.rest[..]) {
+            match (self.constant(*one, width), self.constant(*two, width)) {
+                (None, Some(number)) => plain.rest[1] = Value::Number(number),
+                (Some(number), None) => plain.rest[0] = Value::Number(number),
+                _ => {}
+            }
+        }
         plain
+    }
+
+    /// The number that a register holds wherever it is read: one statement alone writes it. Numbers that may be below zero are left out.
+    fn constant(&self, register: Register, width: u8) -> Option<i128> {
+        let [writer] = *self.writers(register) else { return None };
+        if !self.code.opcode(writer).starts_with("mov.") || self.function.statements[writer as usize].guarded || self.is_given(register) {
+            return None;
+        }
+        let plain = self.registers.decode(writer);
+        let is_whole = plain.op.of.is_some_and(|(of, _)| of == width) && !plain.op.kind.starts_with('f');
+        let number = match plain.rest[..] {
+            [Value::Number(number)] => number,
+            [Value::Name("WARP_SZ")] => LANES,
+            _ => return None,
+        };
+        (is_whole && (0..1 << (width - 1)).contains(&number)).then_some(number)
     }
 
     /// Statements that may write a register, in order.
