@@ -36,6 +36,8 @@ pub(super) struct Pass<'a> {
     summary: Summary,
     /// Whether there is a kernel that is not left alone.
     has_kernel: bool,
+    /// Whether polls of some function call another one.
+    calls: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -59,6 +61,7 @@ impl<'a> Pass<'a> {
             diagnostics: Vec::new(),
             summary: Summary::default(),
             has_kernel: false,
+            calls: false,
         }
     }
 }
@@ -103,6 +106,7 @@ impl Pass<'_> {
             ends::begin(self.text, &cycles, &mut self.edits);
         }
         let mut polled = poll_cycles(&module, (&cycles, index), way, &mut self.edits, &mut self.next);
+        self.calls |= polled.calls;
         for statement in &cycles.graph.lost {
             let at = function.statements[*statement as usize].start as usize;
             let diagnostic =
@@ -113,9 +117,7 @@ impl Pass<'_> {
         for site in &polled.sites {
             self.summary.loops += 1;
             match site.form {
-                Form::None => {
-                    self.summary.bounded += 1;
-                }
+                Form::None => self.summary.bounded += 1,
                 _ => self.summary.polled += 1,
             }
             self.site(function, site.at, site.id, Kind::Loop, site.form, site.statement);
@@ -294,6 +296,9 @@ impl Pass<'_> {
             let front = self.front();
             let mut out = self.edits.at(front);
             let _ = write!(out, "\n{}{device}{pause}", emit::CONTROL);
+            if self.calls {
+                self.spelling.write_shared(&mut out);
+            }
             emit::site_map(&mut out, &sites.to_json(), self.hash);
         }
         // The largest of what is kept comes now: what was read is no longer needed.

@@ -10,15 +10,17 @@
 //!         poll; GO: if (…) goto HEADER;
 //! ```
 
+pub(super) mod copies;
 mod each;
 pub(super) mod edits;
 pub(super) mod ends;
 pub(super) mod irreducible;
 pub(super) mod limits;
 pub(super) mod old;
+pub(super) mod shared;
+pub(super) mod strips;
 
 use super::accept::Instructions;
-use super::find::counted::{Counted, Order};
 use crate::common::poll_interval::PollInterval;
 use crate::options::{Limits, Options, PollGap};
 use edits::{Common, Edits, Insertion};
@@ -72,8 +74,8 @@ struct Polls {
     entry: Common,
     /// A poll alone.
     each: Common,
-    /// A poll that gives the function a new allowance.
-    renewing: Common,
+    /// A poll that gives the function a new allowance: up to the site's number, and behind it.
+    renewing: [Common; 2],
     behind: Common,
     /// Where the function's polls jump to when the thread must stop.
     stops: Common,
@@ -91,6 +93,8 @@ pub(in crate::polls) struct Spelling {
     /// As `behind`, where products of a warp group may be under way.
     behind_products: Common,
     returns: [Common; 2],
+    /// Polls by a call, and the function that they call. None with limits, which count from what stands in each function.
+    shared: Option<([Common; 2], Common)>,
 }
 
 /// How polls are spelled in a function.
@@ -134,25 +138,46 @@ impl Spelling {
         let entry = keep(&poll(has, &entry, (late, lines.no_cycles), "", front));
         // Where no kernel notes its begin, a thread's first poll does not ask how late it is: a short launch would wait there for that.
         let late = if options.begin_by_polls { "setp.gt.and.u64 late, begin, limit, %__cuinstr_paced" } else { late };
-        let renewing = keep(&poll(has, &lines, (late, &lines.due), &renew, front));
-        let (behind, behind_products) = (keep(&behind("")), keep(&behind(WAIT)));
-        let mut polls = |stops: &str| Polls { entry, each, renewing, behind, stops: keep(stops) };
-        let call = polls(&format!(
+        let renewing = poll(has, &lines, (late, &lines.due), &renew, front);
+        let stops = format!(
             "$__cuinstr_leaves:\n\t{{\n\t.param .b64 __cuinstr_at;\n\t.param .b32 __cuinstr_reason;\n{parameter}\tst.param.b64 [__cuinstr_at], %__cuinstr_site;\n\t\
              st.param.b32 [__cuinstr_reason], %__cuinstr_why;\n{passed}\tcall __cuinstr_stop, (__cuinstr_at, __cuinstr_reason{third});\n\t}}\n\texit;\n"
-        ));
+        );
+        let shared = (!limits.any()).then(|| {
+            (
+                shared::CALL.map(|text| keep(&text.replace("@MOST@", &(1 << MOST_INTERVAL).to_string()))),
+                keep(&shared::function([&renewing, &behind(""), &stops])),
+            )
+        });
+        let (renewing, behind, behind_products) = (keep(&renewing), keep(&behind("")), keep(&behind(WAIT)));
+        let mut polls = |stops: &str| Polls { entry, each, renewing: [renewing, behind], behind, stops: keep(stops) };
+        let call = polls(&stops);
         let copied = if lines.has_cycles { "\t.reg .b64 ran;\n\tmov.b64 ran, %__cuinstr_ran;\n" } else { "" };
         let inline = polls(&format!(
             "$__cuinstr_leaves:\n\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, %__cuinstr_site;\n\tmov.b32 why, %__cuinstr_why;\n{copied}{}\t}}\n",
             stop(lines.has_cycles)
         ));
-        Self { first, limits, call, inline, behind_products, returns: RETURNS.map(|text| edits.keep(text.to_owned())) }
+        Self { first, limits, call, inline, behind_products, returns: RETURNS.map(|text| edits.keep(text.to_owned())), shared }
     }
 
     /// The polls of a function, which may have products of a warp group under way.
     pub(in crate::polls) fn of(self, cold: Cold, has_products: bool) -> Poll {
         let texts = if cold == Cold::Call { self.call } else { self.inline };
-        Poll { texts: if has_products { Polls { behind: self.behind_products, ..texts } } else { texts } }
+        let behind = if has_products { self.behind_products } else { texts.behind };
+        Poll { texts: Polls { behind, renewing: [texts.renewing[0], behind], ..texts } }
+    }
+
+    /// Polls that call one function, if those of this kind may.
+    pub(in crate::polls) fn shared(self, cold: Cold, has_products: bool) -> Option<Poll> {
+        let (renewing, _) = self.shared.filter(|_| cold == Cold::Call && !has_products)?;
+        Some(Poll { texts: Polls { renewing, ..self.call } })
+    }
+
+    /// Writes the function that they call.
+    pub(in crate::polls) fn write_shared(self, out: &mut Insertion<'_>) {
+        if let Some((_, function)) = self.shared {
+            out.common(function);
+        }
     }
 }
 
@@ -179,7 +204,7 @@ impl Poll {
     }
 
     fn alone(self, out: &mut Insertion<'_>, site: u64) {
-        self.written(out, self.texts.each, site);
+        self.written(out, [self.texts.each, self.texts.behind], site);
     }
 
     /// A poll that gives the function a new allowance.
@@ -187,10 +212,10 @@ impl Poll {
         self.written(out, self.texts.renewing, site);
     }
 
-    fn written(self, out: &mut Insertion<'_>, front: Common, site: u64) {
+    fn written(self, out: &mut Insertion<'_>, [front, behind]: [Common; 2], site: u64) {
         out.common(front);
         let _ = write!(out, "{site}");
-        out.common(self.texts.behind);
+        out.common(behind);
     }
 }
 
@@ -289,85 +314,6 @@ pub(in crate::polls) fn comes_back(out: &mut Insertion<'_>, number: u32) {
     let _ = write!(out, "\n$__cuinstr_s{number}:");
 }
 
-/// Behind a header's label: a strip of as many iterations as will surely run, at least one, and as the allowance holds. An iteration weighs
-/// `1 << weight`.
-pub(in crate::polls) fn strip(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32) {
-    trips(out, number, loop_, weight);
-    comes_back(out, number);
-}
-
-/// Computes how many iterations a strip has, and pays for them.
-fn trips(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32) {
-    let Counted { variable, bound, step, order, is_signed, width, .. } = loop_;
-    let (step_size, sign) = (step.unsigned_abs(), if *is_signed { 's' } else { 'u' });
-    let c = format!("%__cuinstr_c{number}");
-    let d = if *width == 64 { "%__cuinstr_far" } else { &c };
-    out.push("\n\t{ .reg .b32 %__cuinstr_most;");
-    if *width == 64 {
-        out.push(" .reg .b64 %__cuinstr_far;");
-    }
-    // The distance without a sign; zero where the variable is beyond the bound.
-    let _ = match order {
-        Order::Less | Order::LessEqual => {
-            write!(out, "\n\tmin.{sign}{width} {d}, {variable}, {bound};\n\tsub.s{width} {d}, {bound}, {d};")
-        }
-        Order::Greater | Order::GreaterEqual => {
-            write!(out, "\n\tmax.{sign}{width} {d}, {variable}, {bound};\n\tsub.s{width} {d}, {d}, {bound};")
-        }
-        Order::NotEqual if *step > 0 => write!(out, "\n\tsub.s{width} {d}, {bound}, {variable};"),
-        Order::NotEqual => write!(out, "\n\tsub.s{width} {d}, {variable}, {bound};"),
-    };
-    if *width == 64 {
-        // The largest allowance holds for no more. Where activations return one behind the other, the proof multiplies what it knows by their number.
-        let _ = write!(out, "\n\tmin.u64 {d}, {d}, {};\n\tcvt.u32.u64 {c}, {d};", step_size << (MOST_INTERVAL - weight));
-    }
-    if matches!(order, Order::Less | Order::Greater) && step_size > 1 {
-        let _ = write!(out, "\n\tadd.u32 {c}, {c}, {};", step_size - 1);
-    }
-    if step_size.is_power_of_two() && step_size > 1 {
-        let _ = write!(out, "\n\tshr.u32 {c}, {c}, {};", step_size.trailing_zeros());
-    } else if step_size > 1 {
-        let _ = write!(out, "\n\tdiv.u32 {c}, {c}, {step_size};");
-    }
-    // With the bound itself there is one iteration more.
-    if matches!(order, Order::LessEqual | Order::GreaterEqual) {
-        let _ = write!(out, "\n\tadd.u32 {c}, {c}, 1;");
-    }
-    let _ = write!(
-        out,
-        "\n\tmax.s32 %__cuinstr_most, %__cuinstr_left, {least};\n\tshr.u32 %__cuinstr_most, %__cuinstr_most, {weight};\n\tmin.u32 {c}, {c}, %__cuinstr_most;\n\t\
-         max.u32 {c}, {c}, 1;\n\tmad.lo.s32 %__cuinstr_left, {c}, -{least}, %__cuinstr_left;\n\t}}",
-        least = 1_u32 << weight
-    );
-}
-
-/// Behind a header's label: a strip as above, whose end is where the variable comes to instead of a count.
-pub(in crate::polls) fn nearer(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, weight: u32) {
-    trips(out, number, loop_, weight);
-    let Counted { variable, step, width, .. } = loop_;
-    let _ = match width {
-        64 => write!(
-            out,
-            "\n\t{{\n\t.reg .b32 %__cuinstr_x;\n\t.reg .b64 %__cuinstr_far;\n\tmul.lo.s32 %__cuinstr_x, %__cuinstr_c{number}, {step};\n\t\
-             cvt.s64.s32 %__cuinstr_far, %__cuinstr_x;\n\tadd.s64 %__cuinstr_e{number}, %__cuinstr_far, {variable};\n\t}}"
-        ),
-        _ => write!(out, "\n\tmad.lo.s32 %__cuinstr_e{number}, %__cuinstr_c{number}, {step}, {variable};"),
-    };
-    comes_back(out, number);
-}
-
-/// In front of the test of such a loop: on to the next iteration of the strip. The loop goes on where `other` holds, or does not.
-pub(in crate::polls) fn nearer_test(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, other: Option<(&str, bool)>) {
-    let tested = loop_.tested.unwrap_or(loop_.variable);
-    let compares = format!("setp.ne.s{} %__cuinstr_q, {tested}, %__cuinstr_e{number};", loop_.width);
-    match other {
-        Some((other, goes_on_if)) => test(out, number, &compares, other, goes_on_if),
-        None => {
-            let _ = write!(out, "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t{compares}\n\t@%__cuinstr_q bra $__cuinstr_s{number};\n\t}}\n\t");
-        }
-    }
-}
-
 /// In front of a way out of a loop: to where strips end. The user's own branch is not come to.
 pub(in crate::polls) fn leaves(out: &mut Insertion<'_>, (number, nth): (u32, u32), guard: &str) {
     let _ = write!(out, "\n\t{guard} bra $__cuinstr_out{number};\n\tbra.uni $__cuinstr_in{number}_{nth};\n\t");
@@ -397,15 +343,6 @@ pub(in crate::polls) fn way_out<'b>(
     let _ = write!(out, "$__cuinstr_on{number}_{nth}:\n\t");
 }
 
-/// In front of a loop's test: on to the next iteration of the strip. The user's comparison may follow once more.
-pub(in crate::polls) fn counted_test(out: &mut Insertion<'_>, number: u32) {
-    let _ = write!(
-        out,
-        "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\tadd.s32 %__cuinstr_c{number}, %__cuinstr_c{number}, -1;\n\t\
-         setp.ne.s32 %__cuinstr_q, %__cuinstr_c{number}, 0;\n\t@%__cuinstr_q bra $__cuinstr_s{number};\n\t}}\n\t"
-    );
-}
-
 /// Pays for an iteration, and asks whether the allowance still holds.
 fn pay(weight: u32) -> String {
     format!("sub.s32 %__cuinstr_left, %__cuinstr_left, {};\n\tsetp.gt.s32 %__cuinstr_q, %__cuinstr_left, 0;", 1_u32 << weight)
@@ -432,70 +369,6 @@ pub(in crate::polls) fn chunk_test(out: &mut Insertion<'_>, number: u32, weight:
 pub(in crate::polls) fn prepaid_test(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if: bool) {
     let counts = format!("add.s32 %__cuinstr_c{number}, %__cuinstr_c{number}, -1;\n\tsetp.ne.s32 %__cuinstr_q, %__cuinstr_c{number}, 0;");
     test(out, number, &counts, predicate, goes_on_if);
-}
-
-/// In front of a nest: its `copy` without polls runs where the numbers `kept` lie within `most` from zero, and else the nest.
-pub(in crate::polls) fn brief(out: &mut Insertion<'_>, number: u32, kept: &[&str], most: i64, copy: &str) {
-    out.push("\n\t{\n\t.reg .pred %__cuinstr_q;\n\t.reg .b32 %__cuinstr_x;");
-    // A branch for each: the proof does not look through predicates that are joined.
-    for name in kept {
-        let _ = write!(
-            out,
-            "\n\tadd.s32 %__cuinstr_x, {name}, {most};\n\tsetp.gt.u32 %__cuinstr_q, %__cuinstr_x, {};\n\t@%__cuinstr_q bra $__cuinstr_long{number};",
-            2 * most
-        );
-    }
-    let _ = write!(out, "\n\t}}\n{copy}\n\tbra.uni $__cuinstr_brief{number};\n$__cuinstr_long{number}:\n");
-}
-
-/// In front of a counted loop: its `copy` without polls runs where it has at most so many trips, and else the loop.
-pub(in crate::polls) fn brief_loop(out: &mut Insertion<'_>, number: u32, loop_: &Counted<'_>, most: u32, copy: &str) {
-    let Counted { variable, bound, step, order, is_signed, width, .. } = loop_;
-    let (x, sign, size) = ("%__cuinstr_x", if *is_signed { 's' } else { 'u' }, step.unsigned_abs());
-    // Where the variable meets the bound itself, the first trip is taken off the distance: a loop that begins at its bound may wrap.
-    let meets = *order == Order::NotEqual || matches!(order, Order::Less | Order::Greater) && size == 1;
-    let less = if meets { *step } else { 0 };
-    let constant = bound.parse::<i64>().ok();
-    let end = constant.map_or_else(|| bound.to_string(), |bound| bound.wrapping_sub(less).to_string());
-    let (far, near) = if *step > 0 { (end.as_str(), *variable) } else { (*variable, end.as_str()) };
-    let _ = write!(out, "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t.reg .b{width} {x}, %__cuinstr_y;");
-    let long = |out: &mut Insertion<'_>, setp: &str| {
-        let _ = write!(out, "\n\t{setp};\n\t@%__cuinstr_q bra $__cuinstr_long{number};");
-    };
-    // A step over the bound must not wrap to the loop's other side. Behind this test, the next one tells the proof more.
-    let (first, last) = if *is_signed { (-1_i128 << (width - 1), (1 << (width - 1)) - 1) } else { (0, (1_i128 << width) - 1) };
-    match order {
-        _ if meets => {}
-        Order::Less | Order::LessEqual => long(out, &format!("setp.gt.{sign}{width} %__cuinstr_q, {bound}, {}", last - i128::from(size))),
-        _ => long(out, &format!("setp.lt.{sign}{width} %__cuinstr_q, {bound}, {}", first + i128::from(size))),
-    }
-    let _ = write!(out, "\n\tsub.s{width} {x}, {far}, {near};");
-    if meets && constant.is_none() {
-        let _ = write!(out, "\n\tadd.s{width} {x}, {x}, -{size};");
-    }
-    // Beyond the bound the distance is large.
-    let most = u64::from(most) - u64::from(meets || matches!(order, Order::LessEqual | Order::GreaterEqual));
-    long(out, &format!("setp.gt.u{width} %__cuinstr_q, {x}, {}", most * size));
-    if *order == Order::NotEqual && size > 1 {
-        let _ = write!(out, "\n\tand.b{width} %__cuinstr_y, {x}, {};", size - 1);
-        long(out, &format!("setp.ne.s{width} %__cuinstr_q, %__cuinstr_y, 0"));
-    }
-    let _ = write!(out, "\n\t}}\n{copy}\n\tbra.uni $__cuinstr_few{number};\n$__cuinstr_long{number}:\n");
-}
-
-/// Behind a nest: where its copy leads.
-pub(in crate::polls) fn behind_brief(out: &mut Insertion<'_>, number: u32) {
-    let _ = write!(out, "\n$__cuinstr_brief{number}:");
-}
-
-/// Behind a loop: where its copy leads.
-pub(in crate::polls) fn behind_few(out: &mut Insertion<'_>, number: u32) {
-    let _ = write!(out, "\n$__cuinstr_few{number}:");
-}
-
-/// A label of a copy.
-pub(in crate::polls) fn brief_label(number: u32, nth: usize) -> String {
-    format!("$__cuinstr_n{number}_{nth}")
 }
 
 /// What a place is that repeats: its site, the weight of an iteration, how polls are spelled there.
@@ -571,9 +444,10 @@ fn unless_over(out: &mut Insertion<'_>, number: u32, predicate: &str, goes_on_if
 }
 
 /// What a kernel uses fuel for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::polls) enum Fuel {
     /// Nothing: it has no poll.
+    #[default]
     None,
     /// Its polls alone.
     Polls,

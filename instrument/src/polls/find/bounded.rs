@@ -54,6 +54,9 @@ impl Context<'_, '_> {
         let (test, holds) = self.test_at(block, goes_on_if_taken)?;
         let (order, is_signed, width) = self.comparison(test, holds)?;
         let [_, Operand::Register(tested), bound] = *self.code.operands(test) else { return None };
+        if let Some(trips) = self.most_shifts(number, (tested, latch), (order, is_signed, width), bound, before) {
+            return Some(trips);
+        }
         let (variable, step, is_exact) = self.moves(number, (test, tested), latch, width)?;
         let bound = match bound {
             Operand::Integer(bound) => near((bound, bound))?,
@@ -83,7 +86,9 @@ impl Context<'_, '_> {
 
     /// The variable behind a tested register, the least that each iteration adds to it, and whether each adds just that.
     fn moves(&self, number: u32, (test, tested): (u32, Register), latch: u32, width: u8) -> Option<(Register, i64, bool)> {
-        if let Some(Induction { variable, step, .. }) = self.induction(number, (test, tested), latch, width) {
+        if let Some(Induction { variable, step, .. }) =
+            self.induction(number, (test, tested), latch, |statement| self.added(statement, width))
+        {
             return Some((variable, step, true));
         }
         let added = self.only_writer(number, tested, latch)?;
@@ -95,7 +100,7 @@ impl Context<'_, '_> {
     }
 
     /// What a variable holds where its loop begins, if that is written anew in each round of the loop around it.
-    fn start(&self, number: u32, variable: Register, before: &[Option<u64>]) -> Option<Range> {
+    pub(super) fn start(&self, number: u32, variable: Register, before: &[Option<u64>]) -> Option<Range> {
         let one = &self.loops.all[number as usize];
         let (mut found, mut more, mut is_fresh) = (None, 0_i64, false);
         for statement in self.writers.of(variable).filter(|statement| !self.loops.holds(number, self.block_of(*statement))) {
@@ -117,6 +122,11 @@ impl Context<'_, '_> {
         }
         // A step from beyond could go round.
         found.filter(|_| is_fresh).and_then(|(least, most)| near((least, most + more)))
+    }
+
+    /// The most that an operand may hold, if that is not below zero.
+    pub(super) fn most_of(&self, operand: Operand) -> Option<i64> {
+        self.range(operand, &mut { MOST_BACK }).filter(|range| range.0 >= 0).map(|range| range.1)
     }
 
     /// What an operand may hold: one of what is written to it anywhere.
@@ -255,12 +265,13 @@ fn near(range: Range) -> Option<Range> {
     (range.0 > -FAR && range.1 < FAR).then_some(range)
 }
 
-/// What a special register holds.
+/// What a special register holds, or the name of a number.
 fn special(name: &str) -> Option<Range> {
     match name {
         "%tid.x" | "%tid.y" | "%tid.z" => Some((0, 1023)),
         "%ntid.x" => Some((THREADS, 1024)),
         "%laneid" => Some((0, 31)),
+        "WARP_SZ" => Some((32, 32)),
         "%warpid" => Some((0, 63)),
         _ => None,
     }

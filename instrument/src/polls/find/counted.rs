@@ -70,9 +70,9 @@ impl Order {
     }
 }
 
-/// A counted loop, with names as they are spelled in it.
+/// A counted loop, with names as they are spelled in it. Its step is a number, or a register.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::polls) struct Counted<'a> {
+pub(in crate::polls) struct Counted<'a, Step = i64> {
     /// The statement that compares, and sets the predicate of the loop's test.
     pub(in crate::polls) test: u32,
     /// The induction variable at the header.
@@ -84,7 +84,7 @@ pub(in crate::polls) struct Counted<'a> {
     /// What it goes towards: a register, or a number in decimal.
     pub(in crate::polls) bound: Cow<'a, str>,
     /// What is added in each iteration.
-    pub(in crate::polls) step: i64,
+    pub(in crate::polls) step: Step,
     /// How the two are compared while the loop goes on.
     pub(in crate::polls) order: Order,
     /// Whether the comparison is of signed integers.
@@ -95,12 +95,12 @@ pub(in crate::polls) struct Counted<'a> {
 
 /// An induction variable.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Induction {
+pub(super) struct Induction<Step = i64> {
     /// What holds it at the header.
     pub(super) variable: Register,
     /// The statement that adds, and what it adds.
     pub(super) added: u32,
-    pub(super) step: i64,
+    pub(super) step: Step,
     /// Whether the test reads its value after the step.
     pub(super) is_new: bool,
 }
@@ -137,7 +137,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// Statements of a loop that write a register.
-    fn writers_in(&self, number: u32, register: Register) -> impl Iterator<Item = u32> {
+    pub(super) fn writers_in(&self, number: u32, register: Register) -> impl Iterator<Item = u32> {
         self.writers.within(register, self.graph, self.loops, number)
     }
 
@@ -149,7 +149,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// The operand of a statement as it is spelled.
-    fn spelled(&self, statement: u32, nth: usize) -> Option<&'a str> {
+    pub(super) fn spelled(&self, statement: u32, nth: usize) -> Option<&'a str> {
         let at = self.function.statements.get(statement as usize)?;
         let text = Span { start: at.opcode, end: at.end }.of(self.text);
         let mut words = tokens(text).filter(|token| !matches!(token.kind, Kind::Blank | Kind::Comment));
@@ -173,6 +173,12 @@ impl<'a> Context<'_, 'a> {
         let latch = self.loops.all[number as usize].latch()?;
         let (test, holds) = self.test_at(block, goes_on_if_taken)?;
         self.compared(number, latch, test, holds)
+    }
+
+    fn compared(&self, number: u32, latch: u32, test: u32, holds: bool) -> Option<Counted<'a>> {
+        let fits = |order: Order, step: i64| order.fits(step) && step.abs() <= MOST_STEP;
+        self.compared_by(number, latch, (test, holds), 1, (|statement, width| self.added(statement, width), fits))
+            .map(|(counted, _)| counted)
     }
 
     /// The statement that sets the predicate of a block's branch, and whether that holds where the loop goes on.
@@ -208,7 +214,16 @@ impl<'a> Context<'_, 'a> {
         None
     }
 
-    fn compared(&self, number: u32, latch: u32, test: u32, holds: bool) -> Option<Counted<'a>> {
+    /// What a comparison says of a loop's trips, and the statement that adds the step. `added` gives the register that a statement adds to, its operand `base`,
+    /// and the step. `fits` says which steps lead towards the bound.
+    pub(super) fn compared_by<Step: Copy>(
+        &self,
+        number: u32,
+        latch: u32,
+        (test, holds): (u32, bool),
+        base: usize,
+        (added, fits): (impl Fn(u32, u8) -> Option<(Register, Step)>, impl Fn(Order, Step) -> bool),
+    ) -> Option<(Counted<'a, Step>, u32)> {
         let one = &self.loops.all[number as usize];
         let (order, is_signed, width) = self.comparison(test, holds)?;
         let header = self.graph.blocks[one.header as usize].first;
@@ -227,20 +242,22 @@ impl<'a> Context<'_, 'a> {
             if !invariant(bound) {
                 continue;
             }
-            let Some(Induction { variable, added, step, is_new }) = self.induction(number, (test, tested), latch, width) else { continue };
-            if !order.fits(step) || step.abs() > MOST_STEP {
+            let by = |statement| added(statement, width);
+            let Some(Induction { variable, added, step, is_new }) = self.induction(number, (test, tested), latch, by) else { continue };
+            if !fits(order, step) {
                 continue;
             }
             let register = variable;
             let at = self.function.statements[added as usize];
-            let variable = self.spelled(added, usize::from(!self.is_written_by(added, variable)))?;
+            let variable = self.spelled(added, if self.is_written_by(added, variable) { 0 } else { base })?;
             let bound = match bound {
                 Operand::Integer(number) => Cow::Owned(number.to_string()),
                 _ => Cow::Borrowed(self.spelled(test, nth).filter(|name| self.declared.means_one(self.function, name, header))?),
             };
             let is_named = at.scope == scope && self.declared.means_one(self.function, variable, header);
             let tested = self.spelled(test, 3 - nth).filter(|name| is_new && self.declared.means_one(self.function, name, header));
-            return is_named.then_some(Counted { test, variable, register, tested, bound, step, order, is_signed, width });
+            let counted = Counted { test, variable, register, tested, bound, step, order, is_signed, width };
+            return is_named.then_some((counted, added));
         }
         None
     }
@@ -294,7 +311,7 @@ impl<'a> Context<'_, 'a> {
         false
     }
 
-    fn is_written_by(&self, statement: u32, register: Register) -> bool {
+    pub(super) fn is_written_by(&self, statement: u32, register: Register) -> bool {
         self.writers.last_of(register, statement..statement + 1).is_some()
     }
 
@@ -320,17 +337,23 @@ impl<'a> Context<'_, 'a> {
         Some((if holds { Order::of(name) } else { Order::negated(name) }?, is_signed, width))
     }
 
-    /// What a loop's test, which reads the register `tested`, says of an induction variable.
-    pub(super) fn induction(&self, number: u32, (test, tested): (u32, Register), latch: u32, width: u8) -> Option<Induction> {
+    /// What a loop's test, which reads the register `tested`, says of an induction variable. `add` gives the register that a statement adds to, and the step.
+    pub(super) fn induction<Step>(
+        &self,
+        number: u32,
+        (test, tested): (u32, Register),
+        latch: u32,
+        add: impl Fn(u32) -> Option<(Register, Step)>,
+    ) -> Option<Induction<Step>> {
         let written = self.only_writer(number, tested, latch)?;
         if let Some(next) = self.moved(written) {
             // `add next, variable, step`, and behind it `mov variable, next`: in front of it the header's variable would be an older one.
             let added = self.only_writer(number, next, latch)?;
-            let (base, step) = self.added(added, width)?;
+            let (base, step) = add(added)?;
             let is_new = self.precedes(written, test);
             return (base == tested && self.precedes(added, written)).then_some(Induction { variable: tested, added, step, is_new });
         }
-        let (mut variable, step) = self.added(written, width)?;
+        let (mut variable, step) = add(written)?;
         let is_new = self.precedes(written, test);
         if variable != tested {
             let moved = self.only_writer(number, variable, latch).filter(|moved| self.moved(*moved) == Some(tested))?;
@@ -345,7 +368,7 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// Whether a statement runs in front of another in each iteration, where both run once.
-    fn precedes(&self, one: u32, other: u32) -> bool {
+    pub(super) fn precedes(&self, one: u32, other: u32) -> bool {
         let (from, to) = (self.block_of(one), self.block_of(other));
         if from == to { one < other } else { self.loops.dominates(from, to) }
     }
@@ -415,12 +438,12 @@ pub(super) fn is_integer(kind: &str, width: u8) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::polls::find::NONE;
 
-    /// The variable, order, bound and step of the loop at the first header, and whether its test was found.
-    fn found(body: &str) -> (bool, Option<String>) {
+    /// Asks of the loop at the first header, by the block that ends with its test and whether the loop goes on where that is taken.
+    pub(in crate::polls::find) fn asked<T>(body: &str, ask: impl FnOnce(&Context<'_, '_>, (u32, bool)) -> T) -> Option<T> {
         let text = format!(".version 9.0 .target sm_90 .entry k() {{ .reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; {body} }}");
         let module = cuinstr_ptx::parse(&text);
         assert_eq!(module.faults, []);
@@ -439,12 +462,16 @@ mod tests {
             declared: &declared,
             pins: None,
         };
-        let ends_at = context.test_of(0);
-        let counted = ends_at.and_then(|(block, taken)| context.counted(0, block, taken));
-        let text = counted.map(|Counted { variable, bound, step, order, is_signed, width, .. }| {
-            format!("{variable} {order:?} {bound} by {step}, {}{width}", if is_signed { 's' } else { 'u' })
+        context.test_of(0).map(|test| ask(&context, test))
+    }
+
+    /// The variable, order, bound and step of the loop at the first header, and whether its test was found.
+    fn found(body: &str) -> (bool, Option<String>) {
+        let counted = asked(body, |context, (block, taken)| {
+            let Counted { variable, bound, step, order, is_signed, width, .. } = context.counted(0, block, taken)?;
+            Some(format!("{variable} {order:?} {bound} by {step}, {}{width}", if is_signed { 's' } else { 'u' }))
         });
-        (ends_at.is_some(), text)
+        (counted.is_some(), counted.flatten())
     }
 
     fn counted_of(body: &str) -> Option<String> {

@@ -1,5 +1,5 @@
-//! Finds the cycles of a function: natural loops, and back edges that belong to none. `counted` recognises loops whose trips can be computed, `bounded`
-//! those that end soon, `calls` the functions that calls may lead back to.
+//! Finds the cycles of a function: natural loops, and back edges that belong to none. `counted` and `strided` recognise loops whose trips can be
+//! computed, `bounded` those that end soon, `calls` the functions that calls may lead back to.
 
 pub(super) mod bounded;
 pub(super) mod calls;
@@ -7,6 +7,8 @@ pub(super) mod counted;
 pub(super) mod declared;
 mod dominators;
 mod irreducible;
+mod shifted;
+pub(super) mod strided;
 mod writers;
 
 use cuinstr_ptx::{Function, Graph};

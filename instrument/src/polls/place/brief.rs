@@ -38,20 +38,10 @@ pub(super) fn of<'a>(context: &Context<'_, 'a>, alone: &[Option<u64>], weights: 
         let (block, taken) = context.test_of(number).filter(|_| is_inside && one.statements < HEAVY)?;
         let counted = context.counted(number, block, taken)?;
         let is_even = counted.order != Order::NotEqual || counted.step.unsigned_abs().is_power_of_two();
-        let copied = Copied::of(context, number).filter(|copied| is_even && !leads_back(context, number, copied))?;
+        let copied = Copied::of(context, number).filter(|copied| is_even && !copied.leads_back(context))?;
         Some(Brief { copied, counted, most })
     };
     (0..loops.len() as u32).map(found).collect()
-}
-
-/// Whether a way out of it leads to the next iteration of a loop around it: that would pass by what this one pays.
-fn leads_back(context: &Context<'_, '_>, number: u32, copied: &Copied) -> bool {
-    let Context { graph, loops, .. } = context;
-    let mut ways_out = copied.blocks.clone().flat_map(|block| graph.edges(block)).filter(|edge| !copied.blocks.contains(&edge.to));
-    ways_out.any(|edge| {
-        let around = loops.innermost(edge.to);
-        loops.all.get(around as usize).is_some_and(|one| one.header == edge.to) && loops.holds(around, loops.all[number as usize].header)
-    })
 }
 
 impl<'a> Placer<'_, 'a> {
@@ -61,8 +51,8 @@ impl<'a> Placer<'_, 'a> {
             let number = self.new_number();
             let (at, behind) = one.copied.range(self.context.function);
             let copy = one.copied.copy(&self.context, number);
-            emit::brief_loop(&mut self.edits.at(at), number, &one.counted, one.most, &copy);
-            emit::behind_few(&mut self.edits.at(behind), number);
+            emit::copies::brief_loop(&mut self.edits.at(at), number, &one.counted, one.most, &copy);
+            emit::copies::behind_few(&mut self.edits.at(behind), number);
         }
     }
 }

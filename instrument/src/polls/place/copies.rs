@@ -36,10 +36,17 @@ impl Copied {
         let is_whole = loops.block_count(number) == blocks.len() as u32;
         let statements = &function.statements[first as usize..end as usize];
         let scope = statements[0].scope;
+        let is_within = |mut inner: u32| {
+            while function.scopes[inner as usize].depth > function.scopes[scope as usize].depth {
+                inner = function.scopes[inner as usize].outer;
+            }
+            inner == scope
+        };
         // A brace between a label and its statement would have its twin behind the text.
         let labels = &function.labels;
         let [from, to] = [first, end].map(|statement| labels.partition_point(|label| label.statement < statement));
-        let is_plain = statements.iter().all(|one| one.scope == scope && matches!(one.flow, Flow::Next | Flow::Branch))
+        let is_plain = statements.iter().all(|one| is_within(one.scope) && matches!(one.flow, Flow::Next | Flow::Branch))
+            && statements.last()?.scope == scope
             && labels[from..to].iter().all(|label| label.scope == scope);
         // Each thread decides which copy it runs. So those of a warp may part, and would meet at two places.
         let meets = (first..end).any(|statement| is_meeting(context.code.opcode(statement)));
@@ -72,6 +79,16 @@ impl Copied {
         })
     }
 
+    /// Whether a way out of it leads to the next iteration of a loop around it: that would pass by what stands in front of the branch there.
+    pub(super) fn leads_back(&self, context: &Context<'_, '_>) -> bool {
+        let Context { graph, loops, .. } = context;
+        let mut ways_out = self.blocks.clone().flat_map(|block| graph.edges(block)).filter(|edge| !self.blocks.contains(&edge.to));
+        ways_out.any(|edge| {
+            let around = loops.innermost(edge.to);
+            loops.all.get(around as usize).is_some_and(|one| one.header == edge.to) && loops.holds(around, self.blocks.start)
+        })
+    }
+
     /// Where its text begins, and where it ends: with its last semicolon.
     pub(super) fn range(&self, function: &Function<'_>) -> (u32, u32) {
         (before_label(function, self.first), function.statements[self.end as usize - 1].end + 1)
@@ -79,6 +96,15 @@ impl Copied {
 
     /// Its text once more, with labels of its own.
     pub(super) fn copy(&self, context: &Context<'_, '_>, number: u32) -> String {
+        self.written(context, number, true)
+    }
+
+    /// The same, but branches to its header lead to where the loop itself begins.
+    pub(super) fn first_iteration(&self, context: &Context<'_, '_>, number: u32) -> String {
+        self.written(context, number, false)
+    }
+
+    fn written(&self, context: &Context<'_, '_>, number: u32, comes_back: bool) -> String {
         let (at, behind) = self.range(context.function);
         let text = Span { start: at, end: behind }.of(context.text);
         let labels = &context.function.labels;
@@ -97,8 +123,10 @@ impl Copied {
                 continue;
             }
             let is_label = token.kind == Kind::Word && named.binary_search(&(at + token.span.start)).is_ok();
+            let is_back = |nth: usize| !comes_back && labels[nth].statement == self.first && labels[nth].at != at + token.span.start;
             match labels.iter().position(|label| label.name == word).filter(|_| is_label) {
-                Some(nth) => copy.push_str(&emit::brief_label(number, nth)),
+                Some(nth) if is_back(nth) => copy.push_str(&emit::copies::again_label(number)),
+                Some(nth) => copy.push_str(&emit::copies::brief_label(number, nth)),
                 None => copy.push_str(word),
             }
         }
@@ -135,7 +163,7 @@ fn target(text: &str, branch: Statement) -> Option<u32> {
 }
 
 /// Whether threads run an instruction together, or ask who runs it.
-fn is_meeting(opcode: &str) -> bool {
+pub(super) fn is_meeting(opcode: &str) -> bool {
     opcode.split('.').any(|part| matches!(part, "bar" | "barrier" | "sync" | "aligned" | "activemask"))
 }
 

@@ -6,11 +6,13 @@ mod copies;
 pub(super) mod ends;
 mod irreducible;
 mod nests;
+mod peeled;
 mod side_exits;
+mod tiny;
 mod weights;
 
 use super::emit::edits::Edits;
-use super::emit::{self, Cold, Fuel, Place, Poll, Spelling, limits};
+use super::emit::{self, Cold, Fuel, Place, Poll, Spelling, limits, shared, strips};
 use super::find::calls::Activations;
 use super::find::counted::{Context, Counted, Joined};
 use super::find::declared::Declared;
@@ -84,9 +86,12 @@ pub(in crate::polls) struct Way {
 }
 
 /// What is put into a function.
+#[derive(Default)]
 pub(in crate::polls) struct Polled {
     pub(in crate::polls) sites: Vec<Site>,
     pub(in crate::polls) fuel: Fuel,
+    /// Whether its polls call a function.
+    pub(in crate::polls) calls: bool,
     /// Text for the front of the body.
     pub(in crate::polls) front: String,
     /// What stands last in the front: on to an entry of a cycle with several, if the function begins with one.
@@ -104,7 +109,7 @@ pub(in crate::polls) fn poll_cycles(
     next: &mut u32,
 ) -> Polled {
     let Cycles { function, graph, loops } = cycles;
-    let mut polled = Polled { sites: Vec::new(), fuel: Fuel::None, front: String::new(), enters: String::new(), not_joined: Vec::new() };
+    let mut polled = Polled::default();
     if loops.all.is_empty() {
         return polled;
     }
@@ -120,22 +125,27 @@ pub(in crate::polls) fn poll_cycles(
         (Some(trips), _) => Some(*trips),
         (None, brief) => brief.as_ref().map(|brief| brief.paid().into()),
     });
-    let poll = module.spelling.of(way.cold, way.has_products);
+    let count = alone.iter().filter(|alone| alone.is_none()).count();
+    let by_call = module.spelling.shared(way.cold, way.has_products).filter(|_| shared::pays(count, function.statements.len()));
+    polled.calls = by_call.is_some();
+    let poll = by_call.unwrap_or_else(|| module.spelling.of(way.cold, way.has_products));
     // What one loop has taken from the tank another has not yet used.
     let has_fuel = module.spelling.limits.fuel.is_some();
     let shares = has_fuel && weights.iter().zip(&alone).any(|(weight, alone)| weight.is_some() && alone.is_none());
     let pays_inside = vec![shares; loops.all.len()];
-    let mut placer = Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false, pays_inside };
+    let mut placer =
+        Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false, pays_inside, peeled: Vec::new() };
     // What stands behind the labels of their entries comes in front of what loops put there.
     let (joined, has_poll) = placer.join(&weights);
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
     for number in (0..loops.all.len() as u32).rev().filter(|number| !has_poll[*number as usize]) {
         placer.place(number, weights[number as usize], alone[number as usize].is_some());
     }
-    let front = placer.allowance(&alone);
+    let (front, settles) = placer.allowance(&alone);
     // Behind the allowance, which both ways through a nest need.
     placer.brief_nests(&own);
     placer.brief_loops(&brief);
+    placer.write_peeled(&settles);
     // Right in front of the user's branches.
     placer.lead_in(&joined);
     if placer.has_allowance {
@@ -217,13 +227,16 @@ struct Placer<'p, 'a> {
     has_allowance: bool,
     /// Of each loop whether one inside pays. With fuel whether any of the function does.
     pays_inside: Vec<bool>,
+    /// Loops whose first iteration stands in front of them.
+    peeled: Vec<peeled::Peeled>,
 }
 
 impl<'a> Placer<'_, 'a> {
-    /// Puts the function's allowance in front of its loops, and gives what stands in its front. Empty if no loop pays.
-    fn allowance(&mut self, alone: &[Option<u64>]) -> String {
+    /// Puts the function's allowance in front of its loops. Gives what stands in its front, and what is to stand behind a peeled iteration. Empty if no loop
+    /// pays.
+    fn allowance(&mut self, alone: &[Option<u64>]) -> (String, String) {
         if !self.has_allowance {
-            return String::new();
+            return Default::default();
         }
         let Context { text, function, graph, loops, .. } = self.context;
         let spelling = self.module.spelling;
@@ -231,11 +244,15 @@ impl<'a> Placer<'_, 'a> {
         let first = self.polled.sites.iter().filter(|site| site.form != Form::None).min_by_key(|site| site.at);
         let first = first.map(|site| site.id).filter(|_| function.is_kernel);
         let mut allowance = emit::allowance(spelling, first, ends::is_flat(text, function));
-        match in_front(function, graph, loops, alone).filter(|_| function.is_kernel && !spelling.limits.any()) {
+        let may_move = function.is_kernel && !spelling.limits.any();
+        if may_move && self.is_only_peeled(alone) {
+            return (allowance.front, allowance.settles);
+        }
+        match in_front(function, graph, loops, alone).filter(|_| may_move) {
             Some(at) => self.edits.at(at).push(&allowance.settles),
             None => allowance.front.push_str(&allowance.settles),
         }
-        allowance.front
+        (allowance.front, String::new())
     }
 
     fn place(&mut self, number: u32, weight: Option<u32>, is_alone: bool) {
@@ -286,6 +303,14 @@ impl<'a> Placer<'_, 'a> {
             }
             return Form::Strip;
         }
+        let is_short = one.outer == NONE || one.statements < LIGHT;
+        let strided = test.filter(|test| is_innermost && is_short && ends_strips(test));
+        let strided = strided.and_then(|test| Some((test, self.context.strided(number, test.block, test.taken)?)));
+        if let Some((test, counted)) = strided {
+            self.strip(number, place, behind, test, &counted);
+            self.peel(number, place.weight);
+            return Form::Strip;
+        }
         let joined = test.filter(|_| is_innermost && !is_inside && !has_fuel);
         let joined = joined.and_then(|test| Some((test, self.context.joined(number, test.block, test.taken)?)));
         let joined = joined.filter(|(test, (counted, joined))| {
@@ -306,8 +331,11 @@ impl<'a> Placer<'_, 'a> {
         let one = &self.context.loops.all[number as usize];
         let is_light = place.weight < ALLOWANCE && (one.outer != NONE || one.statements <= LIGHT);
         if let Some(test) = test.filter(|_| is_innermost && is_light) {
-            let name = self.counter();
             let paid = if one.outer == NONE || has_fuel { CHUNK } else { EXPECTED };
+            if one.outer != NONE && self.written_out(number, place, behind, test, (CHUNK, paid)) {
+                return Form::Chunk;
+            }
+            let name = self.counter();
             let unrolls = one.statements < if one.outer == NONE { UNROLLED_OUTERMOST } else { UNROLLED };
             place.prepaid(&mut self.edits.at(behind), name, (CHUNK, paid), unrolls);
             let at = self.start_of(self.last(test.block));
@@ -387,15 +415,15 @@ impl<'a> Placer<'_, 'a> {
     }
 
     /// A loop in strips whose lengths are computed where each begins.
-    fn strip(&mut self, number: u32, place: Place, behind: u32, test: Test<'a>, counted: &Counted<'_>) {
+    fn strip<S: strips::Step>(&mut self, number: u32, place: Place, behind: u32, test: Test<'a>, counted: &Counted<'_, S>) {
         let name = self.counter();
-        emit::strip(&mut self.edits.at(behind), name, counted, place.weight);
+        strips::strip(&mut self.edits.at(behind), name, counted, place.weight);
         let branch = self.last(test.block);
         let compares = self.context.function.statements[counted.test as usize];
         let is_same = !(counted.test + 1..branch).any(|between| self.changes_operands(between, counted.test));
         let comparison = Span { start: compares.opcode, end: compares.end }.of(self.module.text);
         let at = self.start_of(branch);
-        emit::counted_test(&mut self.edits.at(at), name);
+        strips::counted_test(&mut self.edits.at(at), name);
         self.come_out(number, name, test);
         if is_same {
             let _ = write!(self.edits.at(at), "{comparison};\n\t");
@@ -407,7 +435,7 @@ impl<'a> Placer<'_, 'a> {
     fn nearer(&mut self, number: u32, place: Place, behind: u32, test: Test<'a>, (counted, end): (&Counted<'_>, End<'_>)) {
         let name = self.counter();
         self.polled.front.push_str(&emit::declare_end(name, counted.width));
-        emit::nearer(&mut self.edits.at(behind), name, counted, place.weight);
+        strips::nearer(&mut self.edits.at(behind), name, counted, place.weight);
         let branch = self.last(test.block);
         let spelled = |statement: u32| {
             let at = self.context.function.statements[statement as usize];
@@ -424,7 +452,7 @@ impl<'a> Placer<'_, 'a> {
             End::Elsewhere => (Some((test.predicate, test.goes_on_if)), String::new()),
         };
         let at = self.start_of(branch);
-        emit::nearer_test(&mut self.edits.at(at), name, counted, other);
+        strips::nearer_test(&mut self.edits.at(at), name, counted, other);
         self.come_out(number, name, test);
         self.edits.at(at).push(&again);
         self.cold(number, place, name, test, None);

@@ -64,8 +64,8 @@ impl<'a> Placer<'_, 'a> {
         let Some(names) = names.filter(|names| names.iter().all(|name| declared.means_one(function, name, nest.first))) else { return };
         let number = self.new_number();
         let (at, behind) = nest.range(function);
-        emit::brief(&mut self.edits.at(at), number, &names, pins.most, &nest.copy(&self.context, number));
-        emit::behind_brief(&mut self.edits.at(behind), number);
+        emit::copies::brief(&mut self.edits.at(at), number, &names, pins.most, &nest.copy(&self.context, number));
+        emit::copies::behind_brief(&mut self.edits.at(behind), number);
     }
 
     /// The register that a statement writes, as it is spelled.

@@ -1,0 +1,41 @@
+//! Loop peeling. Where a strip begins, a division takes longer than an iteration. Many threads run only one, as their grid covers all there is to do. So the first
+//! iteration of such a loop stands in front of it.
+
+use super::copies::Copied;
+use super::{NONE, Placer};
+use crate::polls::emit;
+
+/// A loop that is peeled.
+pub(super) struct Peeled {
+    number: u32,
+    copied: Copied,
+    /// What an iteration weighs, if the loop around it pays for the first one.
+    paid: Option<u32>,
+}
+
+impl Placer<'_, '_> {
+    /// Has a loop's first iteration stand in front of it, if it can be written twice. An iteration weighs `1 << weight`.
+    pub(super) fn peel(&mut self, number: u32, weight: u32) {
+        let copied = Copied::of(&self.context, number).filter(|copied| !copied.leads_back(&self.context) && !self.module.counts_all());
+        let is_inside = self.context.loops.all[number as usize].outer != NONE;
+        self.peeled.extend(copied.map(|copied| Peeled { number, copied, paid: is_inside.then_some(1 << weight) }));
+    }
+
+    /// Whether the only loop of the function that polls is peeled. Threads of one iteration need no allowance then.
+    pub(super) fn is_only_peeled(&self, alone: &[Option<u64>]) -> bool {
+        let mut polled = (0..).zip(alone).filter(|(_, alone)| alone.is_none()).map(|(number, _)| number);
+        let is_peeled = |number: u32| self.peeled.iter().any(|peeled| peeled.number == number);
+        polled.next().is_some_and(is_peeled) && polled.next().is_none()
+    }
+
+    /// Writes these iterations. What `settles` the allowance comes behind the only one, if it is to stand there.
+    pub(super) fn write_peeled(&mut self, settles: &str) {
+        for Peeled { number: _, copied, paid } in std::mem::take(&mut self.peeled) {
+            let name = self.new_number();
+            let (at, behind) = copied.range(self.context.function);
+            let copy = copied.first_iteration(&self.context, name);
+            emit::copies::peeled(&mut self.edits.at(at), name, paid, &copy, settles);
+            emit::copies::behind_few(&mut self.edits.at(behind), name);
+        }
+    }
+}
