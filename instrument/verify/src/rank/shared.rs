@@ -18,7 +18,7 @@ use crate::rank::poll_order;
 use crate::rank::ranking::remaining;
 use crate::rank::remaining::{ends_at_zero, is_not_zero, may_stop_at_zero, remaining_from};
 use crate::rank::weight::{iterations, product, weights_of};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What loops that are counted together are tried to be paid for from, at most.
 const MOST_ALLOWED: u64 = 1 << 14;
@@ -27,7 +27,7 @@ const MOST_ALLOWED: u64 = 1 << 14;
 const MANY: u64 = 1 << 16;
 
 /// Most loops of one set of which some are counted together.
-const MOST_TOGETHER: usize = 1000;
+const MOST_TOGETHER: usize = 2000;
 
 /// Most loops of one set that are counted once more together with loops directly inside.
 const MOST_ONCE_MORE: usize = 4;
@@ -103,15 +103,9 @@ fn share_entries(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Known
     }
 }
 
-/// All loops that lie inside one.
+/// All loops that lie inside one: each comes in front of those inside it.
 fn all_inside(found: &[LoopProof], index: usize) -> Vec<usize> {
-    let mut inside: Vec<usize> = Vec::new();
-    for (number, round) in found.iter().enumerate().skip(index + 1) {
-        if round.parent == Some(index) || round.parent.is_some_and(|parent| inside.contains(&parent)) {
-            inside.push(number);
-        }
-    }
-    inside
+    (index + 1..found.len()).take_while(|number| found[*number].depth > found[index].depth).collect()
 }
 
 /// A loop whose rounds are counted together with those inside.
@@ -236,8 +230,9 @@ impl Outer<'_> {
         let mut shared: Option<Shared> = None;
         for (nth, together) in groups.iter().enumerate() {
             let step = |number: usize| if let Proof::PolledWithin(count) = found[number].proof { count.step } else { 1 };
+            let heads: BTreeMap<u32, usize> = together.iter().map(|number| (found[*number].head, *number)).collect();
             let edge_cost = |from: u32, to: u32| {
-                let number = together.iter().copied().find(|number: &usize| found[*number].head == to)?;
+                let number = *heads.get(&to)?;
                 found[number].blocks.binary_search(&from).is_ok().then(|| EdgeCost::Round(step(number)))
             };
             if !self.may_pay(work.slice, together) {
@@ -252,7 +247,7 @@ impl Outer<'_> {
                 // In the round of a poll one may be entered without a payment.
                 let amid = u64::from(self.amid.as_ref().is_some_and(|amid| !amid.is_empty()));
                 let all_pay = step(*number) <= fall.each
-                    && self.between(*number).all(|around| together.contains(&around) && step(around) >= step(*number));
+                    && self.between(*number).all(|around| together.binary_search(&around).is_ok() && step(around) >= step(*number));
                 let joint = all_pay.then_some(paid.again + amid);
                 shared.inside.push((found[*number].head, Paid { joint, ..paid }));
             }
