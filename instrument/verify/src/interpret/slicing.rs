@@ -26,6 +26,8 @@ pub(crate) enum Depth<'d> {
     SumsFor(&'d [u32]),
     /// All registers.
     Registers,
+    /// And such sums of them.
+    RegistersAndSumsFor(&'d [u32]),
     /// And sums of them.
     Sums,
 }
@@ -59,6 +61,7 @@ impl<'a> Slice<'a> {
         let asked_for = match depth {
             Depth::Shallow => slice.keep_known(body, &mut guards, &mut decoded, &[]),
             Depth::SumsFor(blocks) => slice.keep_known(body, &mut guards, &mut decoded, blocks),
+            Depth::RegistersAndSumsFor(blocks) => slice.put_first(body, &guards, &mut decoded, blocks, |_| true),
             Depth::Registers | Depth::Sums => 0,
         };
         let guards: Vec<(u32, u32)> = guards.into_iter().filter_map(|(block, register)| Some((block, slice.followed(register)?))).collect();
@@ -68,7 +71,7 @@ impl<'a> Slice<'a> {
         slice.first_sum = slice.slots.len() as u32;
         match depth {
             Depth::Shallow | Depth::Registers => {}
-            Depth::SumsFor(_) => slice.add_sums(|step| {
+            Depth::SumsFor(_) | Depth::RegistersAndSumsFor(_) => slice.add_sums(|step| {
                 let is_known = |operand: &Operand<'_>| matches!(operand, Operand::Register(slot) if *slot < asked_for);
                 step.writes.iter().any(|slot| *slot < asked_for) || step.instruction.rest.iter().all(is_known)
             }),
@@ -111,7 +114,7 @@ impl<'a> Slice<'a> {
         decoded
     }
 
-    /// Follows the same again without what can't be known. What the guards of `first` depend on gets the first slots; returns how many.
+    /// Follows the same again without what can't be known: see [`Self::put_first`].
     fn keep_known(
         &mut self,
         body: &Body<'a>,
@@ -122,6 +125,18 @@ impl<'a> Slice<'a> {
         let known = opaque::known(&self.slots, |register| self.followed(register), decoded);
         let is_known = |register: Register| known.binary_search(&register).is_ok();
         guards.retain(|(_, register)| is_known(*register));
+        self.put_first(body, guards, decoded, first, is_known)
+    }
+
+    /// Gives slots anew to such registers. What the guards of `first` depend on gets the first ones; returns how many.
+    fn put_first(
+        &mut self,
+        body: &Body<'a>,
+        guards: &[(u32, Register)],
+        decoded: &mut Vec<(u32, Instruction<'a>)>,
+        first: &[u32],
+        is_followed: impl Fn(Register) -> bool,
+    ) -> u32 {
         let mut of: Vec<(Register, u32)> = Vec::new();
         for (at, (_, instruction)) in (0..).zip(&*decoded) {
             instruction.each_written(|register| of.push((register, at)));
@@ -132,7 +147,7 @@ impl<'a> Slice<'a> {
             let from = of.partition_point(|(written, _)| *written < register);
             for (_, at) in of[from..].iter().take_while(|(written, _)| *written == register) {
                 each_needed(&decoded[*at as usize].1, |register| {
-                    if is_known(register) {
+                    if is_followed(register) {
                         slice.slot(body, register);
                     }
                 });

@@ -19,8 +19,11 @@ use std::collections::BTreeSet;
 /// them, so this is far from [`crate::rank::linear::MOST_TOGETHER`].
 const MOST_AT_FIRST: u64 = 1 << 22;
 
-/// Most blocks of a set in which sums of registers are followed.
+/// Most blocks of a set in which sums of registers are followed everywhere.
 const MOST_WITH_SUMS: usize = 2000;
+
+/// Blocks of a set from which on all registers are followed before any sums are: most of its loops need none, and sums of all of them take long.
+const LARGE: usize = 150;
 
 /// The loops of each of these strongly connected sets, outermost first.
 ///
@@ -70,9 +73,28 @@ fn rounds_of<'a>(
     if is_settled(&best.found) {
         return (best.found, false);
     }
-    if open(&best.found) > 0 && set.len() <= MOST_WITH_SUMS {
+    // Where there are no sums the close look is one without them.
+    let mut close = None;
+    let mut has_sums = || !close.insert(Slice::new(body, set, Depth::Sums)).sums.is_empty();
+    let is_large = set.len() > MOST_WITH_SUMS || set.len() > LARGE && has_sums();
+    if is_large {
+        let known = Some(&best).filter(|best| open(&best.found) > 0);
+        let slice = Slice::new(body, set, Depth::Registers);
+        let found = look(body, set, &slice, known, known.is_none());
+        if is_settled(&found.found) || is_enough(body, &found.found) {
+            return (found.found, false);
+        }
+        best = better(best, found);
+    }
+    let is_too_large = |round: &LoopProof| round.proof == Proof::None(Why::TooLarge);
+    if set.len() > MOST_WITH_SUMS && best.found.iter().any(is_too_large) {
+        // A closer look would not come to its end, either.
+        return (best.found, true);
+    }
+    if open(&best.found) > 0 {
         // Mostly a bound less a counter is missing.
-        let slice = Slice::new(body, set, Depth::SumsFor(&best.open_blocks()));
+        let open = best.open_blocks();
+        let slice = Slice::new(body, set, if is_large { Depth::RegistersAndSumsFor(&open) } else { Depth::SumsFor(&open) });
         if !slice.sums.is_empty() {
             let found = look(body, set, &slice, Some(&best), false);
             // That threads trap is as good as it gets where leaving is not defined.
@@ -82,10 +104,14 @@ fn rounds_of<'a>(
             best = better(best, found);
         }
     }
-    let slice = Slice::new(body, set, closer(set));
-    let mut front: Option<Option<(Vec<u32>, Slice<'a>)>> = None;
     let is_cut = |look: &Earlier| look.found.iter().any(|round| round.proof == Proof::None(Why::CutShort));
-    let mut is_last = open(&best.found) == 0;
+    if set.len() > MOST_WITH_SUMS && !is_cut(&best) {
+        // All registers were followed.
+        return (best.found, true);
+    }
+    let slice = close.unwrap_or_else(|| Slice::new(body, set, closer(set)));
+    let mut front: Option<Option<(Vec<u32>, Slice<'a>)>> = None;
+    let mut is_last = open(&best.found) == 0 || set.len() > MOST_WITH_SUMS;
     loop {
         let known = Some(&best).filter(|best| open(&best.found) > 0);
         let mut found = look(body, set, &slice, known, is_last);
