@@ -15,7 +15,7 @@ use std::cell::Cell;
 const PATIENCE: usize = 60;
 
 /// And looks that any set is worth.
-const LOOKS: usize = 200_000;
+pub(crate) const LOOKS: usize = 200_000;
 
 /// Scratch space for one function.
 pub(crate) struct Work<'w, 'a> {

@@ -10,7 +10,7 @@ use crate::interpret::loop_invariant::{entries, follow};
 use crate::interpret::parameters::Returns;
 use crate::interpret::pass::MOST_BACK;
 use crate::interpret::slice::Slice;
-use crate::interpret::work::{Work, allotted};
+use crate::interpret::work::{LOOKS, Work, allotted};
 use crate::program::cfg::{Components, Graph};
 use crate::program::instruction::Register;
 use crate::rank::loop_proof::prove;
@@ -90,10 +90,54 @@ pub(crate) fn rounds_by<'a>(
     found
 }
 
+/// How often a set gets as many looks again as it was worth, and how many these are at least: a smaller set has many for each of its blocks.
+const MORE: usize = 2;
+
+const LEAST_FOR_MORE: usize = 2 * LOOKS;
+
+/// Looks that a set gets beyond those that it is worth: where most loops that these went into were proved, the next ones may be, too.
+struct More {
+    times: usize,
+    /// Loops that were looked at since the last ones were given, and how many of them were proved.
+    looked: usize,
+    proved: usize,
+}
+
+impl More {
+    /// Gives a set that has used up its looks more of them, if that is worth it.
+    fn grant(&mut self, work: &mut Work<'_, '_>, set: &[u32]) -> bool {
+        let looks = allotted(set, work.slice);
+        let is_worth_it = work.slice.is_close && looks > LEAST_FOR_MORE && self.times > 0 && self.proved * 2 > self.looked;
+        if is_worth_it {
+            work.budget = looks;
+            *self = Self { times: self.times - 1, looked: 0, proved: 0 };
+        }
+        is_worth_it
+    }
+}
+
+/// The proof of one loop by what registers hold where it comes round.
+fn look_at(work: &mut Work<'_, '_>, known: &Known<'_>, (blocks, head): (&[u32], u32), base: State, kept: usize) -> (Proof, Remaining) {
+    let base = (base, true);
+    let (proof, left) = match prove(work, blocks, head, &base) {
+        (Proof::None(why), left) if work.slice.is_close && work.budget > kept => {
+            // Cases leave enough to look at each loop without them.
+            work.budget -= kept;
+            let proved = by_cases(work, known, blocks, head);
+            work.budget += kept;
+            proved.unwrap_or((Proof::None(why), left))
+        }
+        proved => proved,
+    };
+    let begun = proof != Proof::Polled || !is_passed_once(work, blocks, head, known);
+    (proof, Remaining { begun, ..left })
+}
+
 /// Loop by loop, from the outside in.
 fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>, earlier: Option<&Earlier>) -> Vec<LoopProof> {
     let mut found: Vec<LoopProof> = Vec::new();
     let kept = work.budget / 2;
+    let mut more = More { times: MORE, looked: 0, proved: 0 };
     let mut waiting: Vec<(Vec<u32>, Option<usize>, usize)> = vec![(set.to_vec(), None, 0)];
     let graph = work.body.graph;
     let edges_of = |blocks: &[u32]| blocks.iter().map(|block| graph.edges(*block).len()).sum::<usize>();
@@ -115,21 +159,15 @@ fn nest(work: &mut Work<'_, '_>, set: &[u32], entries: &[u32], known: &Known<'_>
             Ok(before) => before,
             // No round that begins here can be reached.
             Err(None) => (Proof::Counted(NEVER), Remaining::default()),
-            Err(Some(_)) if work.budget == 0 => unknown(Why::TooLarge),
+            Err(Some(_)) if work.budget == 0 && !more.grant(work, set) => unknown(Why::TooLarge),
             Err(Some(base)) => {
-                let base = (base, true);
-                let (proof, left) = match prove(work, &blocks, head, &base) {
-                    (Proof::None(why), left) if work.slice.is_close && work.budget > kept => {
-                        // Cases leave enough to look at each loop without them.
-                        work.budget -= kept;
-                        let proved = by_cases(work, known, &blocks, head);
-                        work.budget += kept;
-                        proved.unwrap_or((Proof::None(why), left))
-                    }
-                    proved => proved,
-                };
-                let begun = proof != Proof::Polled || !is_passed_once(work, &blocks, head, known);
-                (proof, Remaining { begun, ..left })
+                let mut looked = look_at(work, known, (&blocks, head), base.clone(), kept);
+                if looked.0 == Proof::None(Why::TooLarge) && more.grant(work, set) {
+                    looked = look_at(work, known, (&blocks, head), base, kept);
+                }
+                more.looked += 1;
+                more.proved += usize::from(!matches!(looked.0, Proof::None(_)));
+                looked
             }
         };
         let (proof, left) = trusted(work.body, &blocks, (proof, left));
