@@ -1,10 +1,14 @@
 //! Input that is cut short, foreign, newer than known, or large.
 
 use crate::{kernel, poll};
+use cuinstr::options::Options;
+use cuinstr::rewrite_ptx;
 use cuinstr::verify::verify_ptx;
+use cuinstr_harness::fixtures;
 use cuinstr_harness::process::processor_time;
 use shapes::{SHAPES, Shape};
 use std::fmt::Write;
+use std::fs;
 use std::time::Duration;
 
 #[path = "../../../instrument/verify/examples/bench_verify/shapes.rs"]
@@ -98,6 +102,49 @@ fn cost_of_sums(count: usize) -> Duration {
 fn operands_that_meet_again_are_looked_at_once() {
     let (few, many) = (cost_of_sums(1), cost_of_sums(14));
     assert!(many < 10 * few.max(Duration::from_millis(20)), "one sum {few:?}, fourteen {many:?}");
+}
+
+/// A kernel with so many loops in one that asks its own way, by fours or so within others. Each ends at one of so many registers, which are all kept.
+fn many_loops(loops: usize, ends: usize, inside: usize) -> String {
+    let mut body = String::from(".reg .b32 %i, %j;\n");
+    let _ = writeln!(body, ".reg .b32 %e<{ends}>;");
+    for at in 0..ends {
+        let _ = writeln!(body, "ld.global.u32 %e{at}, [%rd1+{}];", 4 * at);
+    }
+    body.push_str("$Outer:\n");
+    for at in 0..loops {
+        let end = at % ends;
+        if at % inside == 0 {
+            let _ = writeln!(body, "mov.u32 %j, 0;\n$M{at}:");
+        }
+        let _ = writeln!(body, "mov.u32 %i, 0;\n$L{at}:\nst.global.u32 [%rd2], %i;\nadd.u32 %i, %i, 1;");
+        let _ = writeln!(body, "setp.lt.u32 %p1, %i, %e{end};\n@%p1 bra $L{at};");
+        if at % inside == inside - 1 {
+            let _ = writeln!(body, "add.u32 %j, %j, 1;\nsetp.lt.u32 %p1, %j, %e{end};\n@%p1 bra $M{};", at + 1 - inside);
+        }
+    }
+    body.push_str("ld.volatile.global.u32 %r1, [%rd2];\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra $Outer;\nret;");
+    kernel(&body).replace(".global .align 8 .b8 cuinstr_control_v1[1192];\n", "")
+}
+
+/// The first needs registers without sums, the second more looks, since most before were worth them.
+#[test]
+fn loops_of_a_large_set_that_has_polls_are_proved() {
+    for (loops, ends, inside) in [(100, 10, 4), (200, 100, 4)] {
+        let output = rewrite_ptx(many_loops(loops, ends, inside).as_bytes(), &Options::default()).output.expect("polls are put in");
+        let report = verify_ptx(&String::from_utf8(output).expect("it is text"));
+        assert!(report.holds(), "{loops} loops, {ends} ends");
+    }
+}
+
+#[test]
+fn more_than_a_thousand_loops_are_paid_for_together() {
+    let text = fs::read_to_string(fixtures::workspace().join("tests/data/ptx/proof/strips_within_strips.ptx")).expect("it is there");
+    let mut more = String::new();
+    for at in 0..1_100 {
+        let _ = writeln!(more, "mov.u32 %r20, 0;\n$T{at}:\nadd.u32 %r20, %r20, 1;\nsetp.ne.u32 %p8, %r20, 3;\n@%p8 bra $T{at};");
+    }
+    assert!(verify_ptx(&text.replace("\tbra $A;\n", &format!("{more}\tbra $A;\n"))).holds());
 }
 
 /// The findings of a kernel that makes an address in front of 5,000 blocks, and stores by it behind them.
