@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 35] = [
+const LOOPS: [(&str, &str); 50] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -198,6 +198,72 @@ const LOOPS: [(&str, &str); 35] = [
         "a table that leads into a cycle with several ways in lists a label, and another has that name where it is asked for",
         "$T: .branchtargets $A, $B, $E; setp.lt.s32 %p3, %r4, 5; and.b32 %r7, %r1, 1; @%p3 mov.u32 %r7, 2;\n{ brx.idx %r7, $T;\n$E: add.s32 %r6, %r6, 100; bra $F; }\n\
          $A: add.s32 %r5, %r5, 1;\n$B: add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, %r2; @%p1 bra $A;\n$E: add.s32 %r6, %r6, 1;\n$F:",
+    ),
+    ("its step is in a register", "$L: mad.lo.s32 %r5, %r5, 3, %r1; add.s32 %r1, %r1, %r4; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;"),
+    (
+        "the same four times, as compilers write it",
+        "$L: add.s32 %r5, %r5, %r1; add.s32 %r3, %r1, %r4; add.s32 %r5, %r5, %r3; add.s32 %r7, %r4, %r3; add.s32 %r8, %r7, %r4; xor.b32 %r6, %r6, %r8;\n\
+         add.s32 %r1, %r8, %r4; setp.le.u32 %p1, %r1, %r2; @%p1 bra $L;",
+    ),
+    (
+        "its step is in a register of 64 bits",
+        ".reg .b64 i, n, s; cvt.u64.u32 i, %r1; cvt.u64.u32 n, %r2; cvt.u64.u32 s, %r4;\n\
+         $L: cvt.u32.u64 %r3, i; mad.lo.s32 %r5, %r5, 3, %r3; add.s64 i, i, s; setp.lt.u64 %p1, i, n; @%p1 bra $L;",
+    ),
+    (
+        "the same, and the step is beyond 32 bits",
+        ".reg .b64 i, n, s; cvt.u64.u32 i, %r1; cvt.u64.u32 n, %r2; shl.b64 n, n, 40; cvt.u64.u32 s, %r4; shl.b64 s, s, 38; add.s64 s, s, 1;\n\
+         $L: cvt.u32.u64 %r3, i; mad.lo.s32 %r5, %r5, 3, %r3; add.s64 i, i, s; setp.le.s64 %p1, i, n; @%p1 bra $L;",
+    ),
+    (
+        "its step leads away from the bound, and goes round",
+        "shl.b32 %r3, %r4, 26; neg.s32 %r3, %r3; add.s32 %r3, %r3, -1;\n$L: add.s32 %r5, %r5, 1; xor.b32 %r6, %r6, %r1; add.s32 %r1, %r1, %r3; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+    ),
+    (
+        "its step is half of all numbers, and some",
+        "add.s32 %r3, %r4, -2147483648; add.s32 %r1, %r1, -2147483648;\n\
+         $L: add.s32 %r5, %r5, 1; xor.b32 %r6, %r6, %r1; add.s32 %r1, %r1, %r3; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;",
+    ),
+    (
+        "its bound is as far away as may be",
+        "shl.b32 %r3, %r4, 27; add.s32 %r1, %r1, -2147483648;\n$L: add.s32 %r5, %r5, 1; xor.b32 %r6, %r6, %r1; add.s32 %r1, %r1, %r3; setp.lt.s32 %p1, %r1, 1879048192; @%p1 bra $L;",
+    ),
+    (
+        "the loop with such a step is left in front of its test",
+        "$L: add.s32 %r5, %r5, %r1; setp.gt.s32 %p2, %r5, 300; @%p2 bra $E; add.s32 %r1, %r1, %r4; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;\n$E:",
+    ),
+    (
+        "it lies in another loop",
+        "$O: mov.u32 %r3, %r1;\n$L: mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r3, %r3, %r4; setp.lt.s32 %p1, %r3, %r2; @%p1 bra $L;\n\
+         add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, 9; @%p2 bra $O;",
+    ),
+    (
+        "the same, and a way out of it begins the outer one's next iteration",
+        "$O: mov.u32 %r3, %r1; add.s32 %r6, %r6, 1; setp.gt.s32 %p2, %r6, 90; @%p2 bra $E;\n\
+         $L: add.s32 %r5, %r5, %r3; and.b32 %r7, %r5, 7; setp.eq.s32 %p3, %r7, 1; @%p3 bra $O; add.s32 %r3, %r3, %r4; setp.lt.s32 %p1, %r3, %r2; @%p1 bra $L;\n$E:",
+    ),
+    (
+        "a tiny loop in another adds until it is not below zero",
+        "$O: mul.lo.s32 %r3, %r6, -7; sub.s32 %r3, %r3, %r1;\n$L: mov.u32 %r7, %r3; add.s32 %r3, %r7, %r4; setp.lt.s32 %p1, %r7, 0; @%p1 bra $L;\n\
+         mad.lo.s32 %r5, %r5, 3, %r7; add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, %r2; @%p2 bra $O;",
+    ),
+    (
+        "the same, and it is left where its predicate holds",
+        "$O: mov.u32 %r3, %r6;\n$L: shr.u32 %r3, %r3, %r4; add.s32 %r5, %r5, 1; setp.eq.s32 %p1, %r3, 0; @!%p1 bra $L;\n\
+         add.s32 %r6, %r6, 1; setp.lt.s32 %p2, %r6, %r2; @%p2 bra $O;",
+    ),
+    (
+        "it halves a number",
+        "mov.u32 %r3, %r2;\n$L: mad.lo.s32 %r5, %r5, 3, %r3; shr.u32 %r3, %r3, 1; setp.ne.s32 %p1, %r3, 0; @%p1 bra $L;",
+    ),
+    (
+        "it halves a number with a sign, and asks for it before",
+        "sub.s32 %r3, %r1, %r2;\n$L: mad.lo.s32 %r5, %r5, 3, %r3; shr.u32 %r7, %r3, 31; add.s32 %r8, %r3, %r7; shr.s32 %r9, %r8, 1; setp.ne.s32 %p1, %r9, 0; mov.u32 %r3, %r9;\n\
+         @%p1 bra $L;",
+    ),
+    (
+        "it doubles a number up to the lanes of a warp",
+        "mov.u32 %r3, 1; mov.u32 %r7, WARP_SZ;\n$L: mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r5, %r5, %r1; shl.b32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r7; @%p1 bra $L;",
     ),
 ];
 
