@@ -263,10 +263,12 @@ fn renew((gap, first): (PollGap, u32), lines: &Lines, limits: Limits, has_redux:
 /// A launch that no host armed polls as seldom as may be, unless a limit is compiled in.
 const UNARMED: &str = "\tsetp.eq.b32 holds, launch, 1;\n\tselp.b32 pace, @MOST_INTERVAL@, pace, holds;\n";
 
-/// What a function's allowance needs: text for the front of the body, and text for where [`Allowance::settles`] may stand.
+/// What a function's allowance needs.
 pub(in crate::polls) struct Allowance {
-    /// Declares it. In a kernel it also begins to load what tells whether the launch is being left.
+    /// Declares it, for the front of the body.
     pub(in crate::polls) front: String,
+    /// In a kernel: begins to load what tells whether the launch is being left.
+    pub(in crate::polls) asks: String,
     /// Gives the function the first one, in statements by weight, before any loop pays. There later blocks wait for what was loaded, and may leave.
     pub(in crate::polls) settles: String,
 }
@@ -277,12 +279,12 @@ pub(in crate::polls) fn allowance(spelling: Spelling, site: Option<u64>, is_flat
     let mut front = "\n\t.reg .pred %__cuinstr_paced;\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;".to_owned();
     // The first poll finds no pace. To store one here for it would cost kernels that never poll what their own stores do: 128 bytes a warp.
     let mut settles = format!("\n\tmov.b32 %__cuinstr_left, {first};\n\tsetp.ne.u32 %__cuinstr_paced, %__cuinstr_left, %__cuinstr_left;");
-    let Some(site) = site else { return Allowance { front, settles } };
+    let Some(site) = site else { return Allowance { front, asks: String::new(), settles } };
     // The first blocks have just begun: they need not wait for what is in memory. Later ones read the mark that the launch is being left, and not the flag:
     // what is read here stays in the first cache, and there polls would find the flag as it was. All threads of a warp load the same.
-    let _ = write!(
-        front,
-        "\n\t.reg .pred %__cuinstr_later;\n\t.reg .b32 %__cuinstr_gone;\n\t{{\n\t.reg .b32 x;\n\t{}\
+    front.push_str("\n\t.reg .pred %__cuinstr_later;\n\t.reg .b32 %__cuinstr_gone;");
+    let asks = format!(
+        "\n\t{{\n\t.reg .b32 x;\n\t{}\
          setp.ge.u32 %__cuinstr_later, x, {FIRST_BLOCKS};\n\t@%__cuinstr_later ld.global.b32 %__cuinstr_gone, [cuinstr_left_v1];\n\t}}",
         block_number(is_flat)
     );
@@ -296,7 +298,7 @@ pub(in crate::polls) fn allowance(spelling: Spelling, site: Option<u64>, is_flat
         first / 32,
         if spelling.limits.budget_cycles.is_some() { "mov.b64 %__cuinstr_ran, 0;\n\t" } else { "" }
     );
-    Allowance { front, settles }
+    Allowance { front, asks, settles }
 }
 
 /// The counter of a strip.

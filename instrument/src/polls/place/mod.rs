@@ -246,8 +246,9 @@ impl<'a> Placer<'_, 'a> {
         let mut allowance = emit::allowance(spelling, first, ends::is_flat(text, function));
         let may_move = function.is_kernel && !spelling.limits.any();
         if may_move && self.is_only_peeled(alone) {
-            return (allowance.front, allowance.settles);
+            return (allowance.front, allowance.asks + &allowance.settles);
         }
+        allowance.front.push_str(&allowance.asks);
         match in_front(function, graph, loops, alone).filter(|_| may_move) {
             Some(at) => self.edits.at(at).push(&allowance.settles),
             None => allowance.front.push_str(&allowance.settles),
