@@ -91,10 +91,13 @@ fn rounds_of<'a>(
         // A closer look would not come to its end, either.
         return (best.found, true);
     }
-    if open(&best.found) > 0 {
-        // Mostly a bound less a counter is missing.
-        let open = best.open_blocks();
-        let slice = Slice::new(body, set, if is_large { Depth::RegistersAndSumsFor(&open) } else { Depth::SumsFor(&open) });
+    // Mostly a bound less a counter is missing. With all registers a large set may use up its looks, and with fewer not.
+    for with_all in [true, false].into_iter().filter(|with_all| !with_all || is_large) {
+        let open_blocks = best.open_blocks();
+        if open(&best.found) == 0 || !with_all && set.len() > MOST_WITH_SUMS {
+            break;
+        }
+        let slice = Slice::new(body, set, if with_all { Depth::RegistersAndSumsFor(&open_blocks) } else { Depth::SumsFor(&open_blocks) });
         if !slice.sums.is_empty() {
             let found = look(body, set, &slice, Some(&best), false);
             // That threads trap is as good as it gets where leaving is not defined.
