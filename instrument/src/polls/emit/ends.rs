@@ -1,7 +1,7 @@
 //! Both ends of a kernel: who notes that the launch began, which blocks look whether it is being left, and which ask at their end.
 
 use super::edits::Insertion;
-use super::{Fuel, Poll, Spelling, limits};
+use super::{Fuel, Poll, Spelling, limits, written};
 use std::fmt::Write as _;
 
 /// Blocks that none follows for long: on a large GPU about half of them begin at once.
@@ -38,7 +38,7 @@ pub(in crate::polls) fn entry(out: &mut Insertion<'_>, site: u64, poll: Poll) {
     out.push(
         "\n\t{\n\t.reg .pred q;\n\t.reg .b32 launch;\n\tld.global.b32 launch, [cuinstr_control_v1+8];\n\tsetp.eq.b32 q, launch, 1;\n\t@q bra $__cuinstr_armed;\n\t",
     );
-    poll.written(out, [poll.texts.entry, poll.texts.behind], site);
+    written(out, [poll.texts.entry, poll.texts.behind], site);
     out.push("$__cuinstr_armed:\n\t}");
 }
 

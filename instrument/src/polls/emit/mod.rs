@@ -204,19 +204,20 @@ impl Poll {
     }
 
     fn alone(self, out: &mut Insertion<'_>, site: u64) {
-        self.written(out, [self.texts.each, self.texts.behind], site);
+        written(out, [self.texts.each, self.texts.behind], site);
     }
 
     /// A poll that gives the function a new allowance.
     fn renewing(self, out: &mut Insertion<'_>, site: u64) {
-        self.written(out, self.texts.renewing, site);
+        written(out, self.texts.renewing, site);
     }
+}
 
-    fn written(self, out: &mut Insertion<'_>, [front, behind]: [Common; 2], site: u64) {
-        out.common(front);
-        let _ = write!(out, "{site}");
-        out.common(behind);
-    }
+/// A poll's text, with its site's number between both parts.
+fn written(out: &mut Insertion<'_>, [front, behind]: [Common; 2], site: u64) {
+    out.common(front);
+    let _ = write!(out, "{site}");
+    out.common(behind);
 }
 
 /// A poll up to its site's number. Control goes on behind it. Registers in braces are its own, whatever the user's are called. Labels have reserved
