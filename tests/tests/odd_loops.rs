@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 50] = [
+const LOOPS: [(&str, &str); 51] = [
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
@@ -241,6 +241,11 @@ const LOOPS: [(&str, &str); 50] = [
         "the same, and a way out of it begins the outer one's next iteration",
         "$O: mov.u32 %r3, %r1; add.s32 %r6, %r6, 1; setp.gt.s32 %p2, %r6, 90; @%p2 bra $E;\n\
          $L: add.s32 %r5, %r5, %r3; and.b32 %r7, %r5, 7; setp.eq.s32 %p3, %r7, 1; @%p3 bra $O; add.s32 %r3, %r3, %r4; setp.lt.s32 %p1, %r3, %r2; @%p1 bra $L;\n$E:",
+    ),
+    (
+        "another one with such a step stands directly behind it",
+        "mov.u32 %r3, %r1;\n$L: mad.lo.s32 %r5, %r5, 3, %r1; add.s32 %r1, %r1, %r4; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;\
+         $M: mad.lo.s32 %r6, %r6, 5, %r3; add.s32 %r3, %r3, %r4; setp.lt.s32 %p1, %r3, %r2; @%p1 bra $M;",
     ),
     (
         "a tiny loop in another adds until it is not below zero",
