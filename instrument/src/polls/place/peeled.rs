@@ -31,7 +31,7 @@ impl Placer<'_, '_> {
     /// Writes these iterations. What `settles` the allowance comes behind the only one, if it is to stand there.
     pub(super) fn write_peeled(&mut self, settles: &str) {
         // Inner and later loops were placed first. In the order of the text, what leads behind one loop does not lead behind the next one's first iteration.
-        for Peeled { number: _, copied, paid } in std::mem::take(&mut self.peeled).into_iter().rev() {
+        for Peeled { copied, paid, .. } in std::mem::take(&mut self.peeled).into_iter().rev() {
             let name = self.new_number();
             let (at, behind) = copied.range(self.context.function);
             let copy = copied.first_iteration(&self.context, name);
