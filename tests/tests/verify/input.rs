@@ -183,3 +183,15 @@ fn deep_chains_of_scopes_calls_and_expressions_are_no_deep_recursion() {
     let _ = write!(text, ".func f{depth}()\n{{\n\tret;\n}}\n");
     assert!(!verify_ptx(&text).holds());
 }
+
+#[test]
+fn a_loop_that_needs_sums_is_proved_in_a_set_of_any_size() {
+    // Its end is its start and a number. In 2,000 blocks and more, sums are followed for loops alone that nothing else has proved.
+    for blocks in [0, 200, 2_000] {
+        let inner = "\tld.global.u32 %r1, [%rd9];\n\tld.global.u32 %r2, [%rd9];\n\tand.b32 %r3, %r1, 8191;\n\tadd.s32 %r3, %r3, 1;\n\tadd.s32 %r4, %r2, %r3;\n\
+                     $I:\n\tadd.s32 %r2, %r2, 1;\n\tsetp.ne.s32 %p4, %r2, %r4;\n\t@%p4 bra $I;\n";
+        let text = kernel(&format!("$O:\n{}{inner}{}\tbra $O;", poll(1), "\t@%p9 bra $O;\n".repeat(blocks)));
+        assert!(verify_ptx(&text).holds(), "{blocks}");
+        assert!(!verify_ptx(&text.replace("%r2, 1;", "%r2, 2;")).holds(), "{blocks}");
+    }
+}
