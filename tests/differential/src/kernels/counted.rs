@@ -59,7 +59,7 @@ struct Spec {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+pub(super) enum Order {
     Less,
     LessEqual,
     Greater,
@@ -69,9 +69,9 @@ enum Order {
 }
 
 impl Order {
-    const ALL: [Self; 6] = [Self::Less, Self::LessEqual, Self::Greater, Self::GreaterEqual, Self::NotEqual, Self::Equal];
+    pub(super) const ALL: [Self; 6] = [Self::Less, Self::LessEqual, Self::Greater, Self::GreaterEqual, Self::NotEqual, Self::Equal];
 
-    fn holds(self, left: i128, right: i128) -> bool {
+    pub(super) fn holds(self, left: i128, right: i128) -> bool {
         match self {
             Self::Less => left < right,
             Self::LessEqual => left <= right,
@@ -82,7 +82,7 @@ impl Order {
         }
     }
 
-    fn negated(self) -> Self {
+    pub(super) fn negated(self) -> Self {
         match self {
             Self::Less => Self::GreaterEqual,
             Self::LessEqual => Self::Greater,
@@ -93,7 +93,7 @@ impl Order {
         }
     }
 
-    fn mirrored(self) -> Self {
+    pub(super) fn mirrored(self) -> Self {
         match self {
             Self::Less => Self::Greater,
             Self::LessEqual => Self::GreaterEqual,
@@ -103,7 +103,7 @@ impl Order {
         }
     }
 
-    fn names(self) -> (&'static str, &'static str) {
+    pub(super) fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Less => ("lt", "lo"),
             Self::LessEqual => ("le", "ls"),

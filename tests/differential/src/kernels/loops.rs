@@ -9,7 +9,7 @@ impl Writer<'_> {
             return self.counted(budget);
         }
         let uniform = self.uniform;
-        let choice = self.random.below(44);
+        let choice = self.random.below(56);
         // Which threads go on depends on what they have computed.
         self.uniform &= choice < 16;
         let cost = match choice {
@@ -27,6 +27,8 @@ impl Writer<'_> {
             27 => self.doubles(budget),
             28 => self.local_array(),
             29 => self.shared_latch(budget),
+            30..35 => self.shifts(budget),
+            35..42 => self.strides(budget),
             _ => self.odd(budget),
         };
         self.uniform = uniform;
@@ -41,7 +43,7 @@ impl Writer<'_> {
         labels
     }
 
-    fn ticked(&mut self) {
+    pub(super) fn ticked(&mut self) {
         let ticks = self.kept.ticks.clone();
         self.line(&format!("add.u32 {ticks}, {ticks}, 1"));
     }

@@ -4,6 +4,7 @@
 //! - `body`: statements that are no loops.
 //! - `counted`: loops whose trips are computed, by trying all starts, bounds and steps.
 //! - `odd`: loops that are written in unusual ways, and `steps`: what they count by.
+//! - `walks`: loops that end soon by what an iteration does to their variable: `shifts` halve or double it, `strides` add a register to it several times.
 //! - `loops`: the other loops.
 //! - `calls`: functions and calls.
 //! - `compared`: what they and the pass's output do on the interpreter.
@@ -14,7 +15,10 @@ pub mod compared;
 mod counted;
 mod loops;
 mod odd;
+mod shifts;
 mod steps;
+mod strides;
+mod walks;
 mod writer;
 
 use cuinstr_harness::random::Random;

@@ -14,12 +14,16 @@ pub(super) struct Odd {
     pub(super) step: String,
     /// Whether it ends where the variable comes upon the bound.
     meets: bool,
-    /// Most iterations, a register with as many, and the thread's ticks in front of the first.
-    trips: u64,
-    most: String,
-    begun: String,
+    limit: Limit,
     /// Behind the loop.
     out: String,
+}
+
+/// What ends a loop for certain: most iterations, a register with as many, and the thread's ticks in front of the first.
+pub(super) struct Limit {
+    pub(super) trips: u64,
+    most: String,
+    begun: String,
 }
 
 /// Where a loop is tested.
@@ -38,7 +42,8 @@ impl Writer<'_> {
             self.open();
         }
         let known = self.readable.len();
-        let one = self.odd_begins(budget);
+        let limit = self.limited(budget);
+        let one = self.odd_numbers(limit);
         self.odd_variables.push((one.variable.clone(), one.width));
         let cost = self.odd_loop(&one, budget);
         self.sum = None;
@@ -51,7 +56,7 @@ impl Writer<'_> {
             self.close();
         }
         // What a step's own cycles do is eight iterations at most.
-        one.trips * (9 + cost)
+        one.limit.trips * (9 + cost)
     }
 
     /// Over 80 lines: the parts of a loop in the order of the text.
@@ -85,7 +90,7 @@ impl Writer<'_> {
             self.open();
         }
         if ends_first {
-            self.odd_ends(one);
+            self.ends(&one.limit, &one.out);
         }
         if place == Place::Top {
             self.branches_by(&one.out, |writer| writer.odd_test(one, false));
@@ -98,7 +103,7 @@ impl Writer<'_> {
             self.odd_steps(one);
             self.sum = None;
         }
-        let cost = self.inside((budget / one.trips / 2).saturating_sub(9), jumps);
+        let cost = self.inside((budget / one.limit.trips / 2).saturating_sub(9), jumps);
         self.place(&middle);
         if place == Place::Middle {
             self.branches_by(&one.out, |writer| writer.odd_test(one, false));
@@ -113,7 +118,7 @@ impl Writer<'_> {
             self.line(&format!("mad.lo.u32 {hash}, {hash}, 31, {low}"));
         }
         if !ends_first {
-            self.odd_ends(one);
+            self.ends(&one.limit, &one.out);
         }
         if braced {
             self.odd_latch(one, place, &head, steps_first);
@@ -165,7 +170,8 @@ impl Writer<'_> {
         self.place(&one.out);
     }
 
-    fn odd_begins(&mut self, budget: u64) -> Odd {
+    /// A limit of the loop that begins here.
+    pub(super) fn limited(&mut self, budget: u64) -> Limit {
         let most = self.register(Kind::Word);
         let n = self.kept.n.clone();
         // Nobody knows how large the launch's number is.
@@ -181,32 +187,19 @@ impl Writer<'_> {
                 trips *= times;
             }
         }
-        let mut one = self.odd_numbers();
         let begun = self.register(Kind::Word);
         let ticks = self.kept.ticks.clone();
         self.line(&format!("mov.b32 {begun}, {ticks}"));
-        (one.trips, one.most, one.begun) = (trips, most, begun);
-        one
+        Limit { trips, most, begun }
     }
 
     /// What the loop counts, and how.
-    fn odd_numbers(&mut self) -> Odd {
+    fn odd_numbers(&mut self, limit: Limit) -> Odd {
         let (out, empty) = (self.label(), String::new);
         let goes_up = self.random.percent(60);
         let size = self.random.of(&[1, 1, 1, 2, 3, 4, 64]);
         let step = if goes_up { size } else { -size }.to_string();
-        let mut one = Odd {
-            width: 32,
-            variable: empty(),
-            bound: empty(),
-            goes_up,
-            step,
-            meets: self.random.percent(20),
-            trips: 0,
-            most: empty(),
-            begun: empty(),
-            out,
-        };
+        let mut one = Odd { width: 32, variable: empty(), bound: empty(), goes_up, step, meets: self.random.percent(20), limit, out };
         match self.random.below(12) {
             0 => self.odd_rest(&mut one),
             1 => {
@@ -344,14 +337,13 @@ impl Writer<'_> {
     }
 
     /// A tick, and the way out once there were too many.
-    fn odd_ends(&mut self, one: &Odd) {
+    pub(super) fn ends(&mut self, limit: &Limit, out: &str) {
         let ticks = self.kept.ticks.clone();
-        let (most, begun) = (one.most.clone(), one.begun.clone());
         self.line(&format!("add.u32 {ticks}, {ticks}, 1"));
-        self.branches_by(&one.out, |writer| {
+        self.branches_by(out, |writer| {
             let (since, predicate) = (writer.register(Kind::Word), writer.register(Kind::Predicate));
-            writer.line(&format!("sub.s32 {since}, {ticks}, {begun}"));
-            writer.line(&format!("setp.ge.u32 {predicate}, {since}, {most}"));
+            writer.line(&format!("sub.s32 {since}, {ticks}, {}", limit.begun));
+            writer.line(&format!("setp.ge.u32 {predicate}, {since}, {}", limit.most));
             (predicate, true)
         });
     }
