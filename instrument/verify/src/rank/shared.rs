@@ -277,9 +277,11 @@ impl Outer<'_> {
                 continue;
             }
             let Some(inner) = recount(work, &found[number], known) else { continue };
-            // What a round may cost, if the loop alone can use up all that there is.
+            // What a round may cost, if the loop alone can use up all that there is. By the PTX pass that is half of what it is by the source pass.
             let most = 1 << (MOST_ALLOWED / inner.rounds.max(1)).max(1).ilog2();
-            for factor in if most > 1 { vec![most, 1] } else { vec![1] } {
+            let mut prices = vec![most, (most / 2).max(1), 1];
+            prices.dedup();
+            for factor in prices {
                 let is_entry = |from: u32, to: u32| to == head && !is_member(&from);
                 let edge_cost = |from: u32, to: u32| is_entry(from, to).then_some(EdgeCost::Entry(inner, factor));
                 if let Some((fall, unpaid)) = self.pays(work, false, &edge_cost) {
