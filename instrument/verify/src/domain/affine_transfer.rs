@@ -36,12 +36,7 @@ pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
         ("neg", false) => zero()?.plus(sum(0)?, -1),
         ("not", false) => Affine::constant(-1, width)?.plus(sum(0)?, -1),
         ("mul" | "mad", true) => {
-            let (a, b) = (sum(0)?, sum(1)?);
-            let product = match (a.number(), b.number()) {
-                (_, Some(times)) => zero()?.plus(a, times)?,
-                (Some(times), None) => zero()?.plus(b, times)?,
-                _ => return None,
-            };
+            let product = multiple(sum(0)?, sum(1)?, width)?;
             if head == "mul" { Some(product) } else { product.plus(sum(2)?, 1) }
         }
         ("shl", false) => {
@@ -67,6 +62,16 @@ pub(crate) fn result(instruction: &Instruction<'_>, width: u8, source: &impl Sou
             let lost = low_bits(mask.range.value(width)?, of.range, width)?;
             of.affine(width)?.plus_range(-lost, 0)
         }
+        _ => None,
+    }
+}
+
+/// The product of a sum and a number.
+pub(crate) fn multiple(a: Affine, b: Affine, width: u8) -> Option<Affine> {
+    let zero = Affine::constant(0, width)?;
+    match (a.number(), b.number()) {
+        (_, Some(times)) => zero.plus(a, times),
+        (Some(times), None) => zero.plus(b, times),
         _ => None,
     }
 }

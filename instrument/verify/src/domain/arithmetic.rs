@@ -25,6 +25,28 @@ pub(crate) fn sum(a: Value, b: Value, width: u8) -> Value {
     value
 }
 
+/// `a * b + c`. Where the product is a multiple of a named value, and a number, the relation to that is kept.
+pub(crate) fn multiple_and(a: Value, b: Value, c: Value, width: u8, source: &impl Source) -> Value {
+    let multiple = product(a, b, width);
+    let mut value = sum(multiple, c, width);
+    let related = || {
+        let delta = c.delta.filter(|delta| delta.term.is_none() && multiple.delta.is_none())?;
+        let form = affine_transfer::multiple(a.affine(width)?, b.affine(width)?, width)?;
+        let (name, times) = form.alone()?;
+        let root = source.named(name)?.range.unsigned(width);
+        let (one, other) = (root.lo * i128::from(times), root.hi * i128::from(times));
+        let (lo, hi) = (one.min(other) + i128::from(form.lo), one.max(other) + i128::from(form.hi));
+        // Then the product, read as signed, is that sum of integers.
+        let whole = Interval::full(width).signed(width);
+        let added = (lo >= whole.lo && hi <= whole.hi).then(|| Interval::between(lo, hi, width))?;
+        let Delta { unsigned, signed, .. } = delta.add(c.range, added, width)?;
+        let term = Term { name, times: times.into(), lo: i64::try_from(root.lo).ok()?, hi: i64::try_from(root.hi).ok()? };
+        Some(Delta { unsigned, signed, term: Some(term), ..delta.moved(form.lo.into(), form.hi.into()) })
+    };
+    value.delta = related().or(value.delta);
+    value
+}
+
 /// `max(x, b) - b`, which is x - b, or 0 if that is negative.
 pub(crate) fn saturated(a: &Value, b: &Value, width: u8, source: &impl Source) -> Option<Value> {
     let Kind::Larger { a: one, b: two } = a.kind else { return None };

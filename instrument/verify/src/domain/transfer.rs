@@ -2,7 +2,9 @@
 
 use crate::domain::affine::Affine;
 use crate::domain::affine_transfer;
-use crate::domain::arithmetic::{beyond, bits, convert, difference, predicate, product, quotient, rounded, saturated, select, shift, sum};
+use crate::domain::arithmetic::{
+    beyond, bits, convert, difference, multiple_and, predicate, product, quotient, rounded, saturated, select, shift, sum,
+};
 use crate::domain::interval::Interval;
 use crate::domain::name::{LAUNCH, NO_NAME};
 use crate::domain::value::{Assumption, Clock, Kind, Source, Value};
@@ -106,7 +108,7 @@ fn result_or_none(instruction: &Instruction<'_>, nth: usize, width: u8, by: u32,
             let (first, second) = (widened(a()?), widened(b()?));
             (of * 2 == width).then(|| product(first, second, width))
         }
-        "mad" if suffix.starts_with("lo.") && !suffix.contains("cc") => Some(sum(product(a()?, b()?, of), unary(2, of)?, of)),
+        "mad" if suffix.starts_with("lo.") && !suffix.contains("cc") => Some(multiple_and(a()?, b()?, unary(2, of)?, of, source)),
         "neg" if plain => Some(Value::of(a()?.range.times(-1, of))),
         "min" | "max" if plain => Some(extreme(head == "max", &a()?, &b()?, signed, of)),
         "and" | "or" | "xor" | "not" => {
