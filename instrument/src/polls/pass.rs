@@ -96,7 +96,7 @@ impl Pass<'_> {
         }
         self.has_kernel |= function.is_kernel;
         let (way, has_own) = self.way(function, index);
-        let poll = self.spelling.of(way.cold, way.has_products);
+        let poll = self.spelling.of(way.cold, way.has_products, 0);
         let cycles = Cycles::new(function);
         let Options { polls, .. } = *self.options;
         let module = place::Module { text: self.text, polls, hash: self.hash, spelling: self.spelling, activations };

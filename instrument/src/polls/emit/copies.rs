@@ -53,16 +53,21 @@ pub(in crate::polls) fn brief_loop(out: &mut Insertion<'_>, number: u32, loop_: 
     let _ = write!(out, "\n\t}}\n{copy}\n\tbra.uni $__cuinstr_few{number};\n$__cuinstr_long{number}:\n");
 }
 
-/// In front of a loop: its first iteration, which may pay so many units. What `settles` the allowance is passed by without a second one.
-pub(in crate::polls) fn peeled(out: &mut Insertion<'_>, number: u32, paid: Option<u32>, copy: &str, settles: &str) {
+/// In front of a loop: its first iterations, so `many` at most, which may pay so many units. What `settles` the allowance is passed by without any more.
+pub(in crate::polls) fn peeled(out: &mut Insertion<'_>, number: u32, (many, paid): (u32, Option<u32>), copy: &str, settles: &str) {
     if let Some(paid) = paid {
         let _ = write!(out, "\n\tsub.s32 %__cuinstr_left, %__cuinstr_left, {paid};");
     }
-    let again = again_label(number);
-    let _ = write!(out, "\n{copy}\n\tbra.uni $__cuinstr_few{number};\n{again}:{settles}\n");
+    let (counter, again) = ("%__cuinstr_m", again_label(number));
+    let _ = write!(
+        out,
+        "\n\t{{\n\t.reg .pred %__cuinstr_q;\n\t.reg .b32 {counter};\n\tmov.b32 {counter}, {many};\n$__cuinstr_first{number}:\n{copy}\n\t\
+         bra.uni $__cuinstr_few{number};\n{again}:\n\tadd.s32 {counter}, {counter}, -1;\n\tsetp.ne.s32 %__cuinstr_q, {counter}, 0;\n\t\
+         @%__cuinstr_q bra $__cuinstr_first{number};\n\t}}{settles}\n"
+    );
 }
 
-/// Where a loop begins behind its first iteration.
+/// Where a peeled iteration leads that is not the last one.
 pub(in crate::polls) fn again_label(number: u32) -> String {
     format!("$__cuinstr_again{number}")
 }

@@ -34,6 +34,9 @@ pub(in crate::polls) const RESERVED: &str = "__cuinstr_";
 /// Largest allowance, as the logarithm of units. With twice as much, two loops of one unit in each other are more than the proof takes.
 pub(in crate::polls) const MOST_INTERVAL: u32 = 13;
 
+/// Largest scale of a function: the logarithm of how many times four statements a unit of its allowance is.
+pub(in crate::polls) const MOST_SCALE: u32 = 5;
+
 /// The variables that a host shares.
 pub(in crate::polls) const CONTROL: &str = include_str!("control.ptx");
 const DEVICE: &str = include_str!("device.ptx");
@@ -90,6 +93,8 @@ pub(in crate::polls) struct Spelling {
     pub(in crate::polls) limits: Limits,
     call: Polls,
     inline: Polls,
+    /// As the first part of `renewing`, for functions of each scale but zero.
+    scaled: [Common; MOST_SCALE as usize],
     /// As `behind`, where products of a warp group may be under way.
     behind_products: Common,
     returns: [Common; 2],
@@ -117,7 +122,7 @@ impl Spelling {
         let (gap, limits) = (options.poll_gap, options.limits);
         let first = first_pace(gap);
         let lines = Lines::new(limits);
-        let renew = renew((gap, first), &lines, limits, has.has_redux);
+        let renew = |scale| renew((gap, first - scale), &lines, limits, has.has_redux);
         let (parameter, passed, third, cycles) = if lines.has_cycles {
             (
                 "\t.param .b64 __cuinstr_cycles;\n",
@@ -138,7 +143,9 @@ impl Spelling {
         let entry = keep(&poll(has, &entry, (late, lines.no_cycles), "", front));
         // Where no kernel notes its begin, a thread's first poll does not ask how late it is: a short launch would wait there for that.
         let late = if options.begin_by_polls { "setp.gt.and.u64 late, begin, limit, %__cuinstr_paced" } else { late };
-        let renewing = poll(has, &lines, (late, &lines.due), &renew, front);
+        let renewing = |scale| poll(has, &lines, (late, &lines.due), &renew(scale), front);
+        let scaled = std::array::from_fn(|scale| keep(&renewing(scale as u32 + 1)));
+        let renewing = renewing(0);
         let stops = format!(
             "$__cuinstr_leaves:\n\t{{\n\t.param .b64 __cuinstr_at;\n\t.param .b32 __cuinstr_reason;\n{parameter}\tst.param.b64 [__cuinstr_at], %__cuinstr_site;\n\t\
              st.param.b32 [__cuinstr_reason], %__cuinstr_why;\n{passed}\tcall __cuinstr_stop, (__cuinstr_at, __cuinstr_reason{third});\n\t}}\n\texit;\n"
@@ -157,14 +164,15 @@ impl Spelling {
             "$__cuinstr_leaves:\n\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, %__cuinstr_site;\n\tmov.b32 why, %__cuinstr_why;\n{copied}{}\t}}\n",
             stop(lines.has_cycles)
         ));
-        Self { first, limits, call, inline, behind_products, returns: RETURNS.map(|text| edits.keep(text.to_owned())), shared }
+        Self { first, limits, call, inline, scaled, behind_products, returns: RETURNS.map(|text| edits.keep(text.to_owned())), shared }
     }
 
-    /// The polls of a function, which may have products of a warp group under way.
-    pub(in crate::polls) fn of(self, cold: Cold, has_products: bool) -> Poll {
+    /// The polls of a function of that scale, which may have products of a warp group under way.
+    pub(in crate::polls) fn of(self, cold: Cold, has_products: bool, scale: u32) -> Poll {
         let texts = if cold == Cold::Call { self.call } else { self.inline };
         let behind = if has_products { self.behind_products } else { texts.behind };
-        Poll { texts: Polls { behind, renewing: [texts.renewing[0], behind], ..texts } }
+        let renewing = scale.checked_sub(1).map_or(texts.renewing[0], |at| self.scaled[at as usize]);
+        Poll { texts: Polls { behind, renewing: [renewing, behind], ..texts } }
     }
 
     /// Polls that call one function, if those of this kind may.
@@ -274,9 +282,9 @@ pub(in crate::polls) struct Allowance {
     pub(in crate::polls) settles: String,
 }
 
-/// A function's allowance. A kernel has the `site` at which later blocks of a launch that is being stopped leave.
-pub(in crate::polls) fn allowance(spelling: Spelling, site: Option<u64>, is_flat: bool) -> Allowance {
-    let first = 1_u32 << spelling.first;
+/// The allowance of a function of that scale. A kernel has the `site` at which later blocks of a launch that is being stopped leave.
+pub(in crate::polls) fn allowance(spelling: Spelling, scale: u32, site: Option<u64>, is_flat: bool) -> Allowance {
+    let first = 1_u32 << (spelling.first - scale);
     let mut front = "\n\t.reg .pred %__cuinstr_paced;\n\t.reg .b32 %__cuinstr_left;\n\t.local .align 4 .b32 __cuinstr_kept;".to_owned();
     // The first poll finds no pace. To store one here for it would cost kernels that never poll what their own stores do: 128 bytes a warp.
     let mut settles = format!("\n\tmov.b32 %__cuinstr_left, {first};\n\tsetp.ne.u32 %__cuinstr_paced, %__cuinstr_left, %__cuinstr_left;");

@@ -121,20 +121,35 @@ pub(in crate::polls) fn poll_cycles(
     let repeats = module.activations.repeats(index);
     let own = weights::statements(&context, repeats, module.activations.unwinds(index));
     let brief = if module.counts_all() { loops.all.iter().map(|_| None).collect() } else { brief::of(&context, &alone, &own) };
-    let weights = weights::of(&context, module.polls, own.clone(), |number| match (&alone[number], &brief[number]) {
+    let mut weights = weights::of(&context, module.polls, own.clone(), |number| match (&alone[number], &brief[number]) {
         (Some(trips), _) => Some(*trips),
         (None, brief) => brief.as_ref().map(|brief| brief.paid().into()),
     });
     let count = alone.iter().filter(|alone| alone.is_none()).count();
     let by_call = module.spelling.shared(way.cold, way.has_products).filter(|_| shared::pays(count, function.statements.len()));
     polled.calls = by_call.is_some();
-    let poll = by_call.unwrap_or_else(|| module.spelling.of(way.cold, way.has_products));
+    // Calls have one function for all, and activations of others, or of the same one, multiply what this one may run.
+    let is_scaled = !module.counts_all() && by_call.is_none() && repeats.is_empty() && !module.activations.unwinds(index);
+    let scale = if is_scaled { weights::scale(&weights, &alone) } else { 0 };
+    weights.iter_mut().flatten().for_each(|weight| *weight = weight.saturating_sub(scale));
+    let poll = by_call.unwrap_or_else(|| module.spelling.of(way.cold, way.has_products, scale));
     // What one loop has taken from the tank another has not yet used.
     let has_fuel = module.spelling.limits.fuel.is_some();
     let shares = has_fuel && weights.iter().zip(&alone).any(|(weight, alone)| weight.is_some() && alone.is_none());
     let pays_inside = vec![shares; loops.all.len()];
-    let mut placer =
-        Placer { module, context, way, poll, edits, next, polled: &mut polled, has_allowance: false, pays_inside, peeled: Vec::new() };
+    let mut placer = Placer {
+        module,
+        context,
+        way,
+        poll,
+        edits,
+        next,
+        polled: &mut polled,
+        has_allowance: false,
+        pays_inside,
+        scale,
+        peeled: Vec::new(),
+    };
     // What stands behind the labels of their entries comes in front of what loops put there.
     let (joined, has_poll) = placer.join(&weights);
     // Inner loops first: where one branch ends an inner loop and begins the next round of the outer one, the inner loop's test comes first.
@@ -227,7 +242,9 @@ struct Placer<'p, 'a> {
     has_allowance: bool,
     /// Of each loop whether one inside pays. With fuel whether any of the function does.
     pays_inside: Vec<bool>,
-    /// Loops whose first iteration stands in front of them.
+    /// The logarithm of what a unit of the allowance is more than four statements.
+    scale: u32,
+    /// Loops whose first iterations stand in front of them.
     peeled: Vec<peeled::Peeled>,
 }
 
@@ -243,7 +260,7 @@ impl<'a> Placer<'_, 'a> {
         // Later blocks that leave stand in front of this loop.
         let first = self.polled.sites.iter().filter(|site| site.form != Form::None).min_by_key(|site| site.at);
         let first = first.map(|site| site.id).filter(|_| function.is_kernel);
-        let mut allowance = emit::allowance(spelling, first, ends::is_flat(text, function));
+        let mut allowance = emit::allowance(spelling, self.scale, first, ends::is_flat(text, function));
         let may_move = function.is_kernel && !spelling.limits.any();
         if may_move && self.is_only_peeled(alone) {
             return (allowance.front, allowance.asks + &allowance.settles);

@@ -1,6 +1,7 @@
 //! What an iteration of each loop weighs.
 
 use super::HEAVY;
+use super::emit::MOST_SCALE;
 use crate::options::Polls;
 use crate::polls::find::NONE;
 use crate::polls::find::counted::Context;
@@ -32,6 +33,13 @@ pub(super) fn of(context: &Context<'_, '_>, polls: Polls, mut weights: Vec<u32>,
     // One that waits asks in each round: what it waits for may take as long as it likes.
     let logarithm = |weight: u32| weight.div_ceil(UNIT).max(1).next_power_of_two().ilog2().min(MOST_WEIGHT);
     weights.into_iter().map(|weight| (weight < WAIT).then(|| logarithm(weight))).collect()
+}
+
+/// The scale of a function's units, by the weights of its loops and whether each is left alone: the lightest one that polls has a weight of one unit then, or more. The
+/// largest allowance is a number of units, so with heavier ones a loop can run for as long as the gap between polls asks for.
+pub(super) fn scale(weights: &[Option<u32>], alone: &[Option<u64>]) -> u32 {
+    let polled = weights.iter().zip(alone).filter(|(_, alone)| alone.is_none());
+    polled.filter_map(|(weight, _)| *weight).min().unwrap_or(0).min(MOST_SCALE)
 }
 
 /// What an iteration of each loop weighs in statements, without those inside.
