@@ -376,6 +376,145 @@ fn ptxas_takes_what_the_pass_makes_of_them() {
     }
 }
 
+/// A loop whose step stands behind its test, or in front of it.
+fn looped(start: &str, (test, step): (&str, &str), tests_first: bool) -> String {
+    let [one, two] = if tests_first { [test, step] } else { [step, test] };
+    kernel(&format!(".reg .b64 d, d2, d3, d4; {start}\n$L: add.s32 %r5, %r5, 7; {one} {two} @%p1 bra $L;"))
+}
+
+/// A register, others for what lies between, one that holds any number, and one for a bound.
+const NAMES: [(u32, [&str; 5]); 2] = [(32, ["%r3", "%r7", "%r8", "%r1", "%r9"]), (64, ["d", "d2", "d3", "%rd1", "d4"])];
+
+/// Loops that halve a number.
+fn halvings() -> Vec<String> {
+    let mut all = Vec::new();
+    for (width, [one, sign, sum, any, next]) in NAMES {
+        let starts = [
+            format!("mov.b{width} {one}, {any};"),
+            format!("mov.s{width} {one}, -1000;"),
+            format!("mov.u{width} {one}, 1000;"),
+            format!("and.b{width} {one}, {any}, 255;"),
+        ];
+        let half = format!("shr.u{width} {sign}, {one}, {}; add.s{width} {sum}, {one}, {sign}; shr.s{width}", width - 1);
+        let steps = [
+            format!("shr.u{width} {one}, {one}, 1;"),
+            format!("shr.s{width} {one}, {one}, 1;"),
+            format!("shr.b{width} {one}, {one}, 4;"),
+            format!("{half} {one}, {sum}, 1;"),
+            format!("{half} {next}, {sum}, 1; mov.b{width} {one}, {next};"),
+        ];
+        for test in ["ne.s", "gt.s", "gt.u", "ge.s", "ge.u"] {
+            let bounds: &[u32] = if test == "ne.s" { &[0] } else { &[0, 1, 3] };
+            for bound in bounds {
+                let test = format!("setp.{test}{width} %p1, {one}, {bound};");
+                for (start, step) in starts.iter().flat_map(|start| steps.iter().map(move |step| (start, step))) {
+                    all.extend([false, true].map(|tests_first| looped(start, (&test, step), tests_first)));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Loops that double a number.
+fn doublings() -> Vec<String> {
+    let mut all = Vec::new();
+    for (width, [one, other, _, any, bound]) in NAMES {
+        let starts = ["mov.u{w} {one}, 1;", "mov.u{w} {one}, 3;", "and.b{w} {one}, {any}, 7; add.s{w} {one}, {one}, 1;"];
+        let bounds = [
+            (String::new(), "32"),
+            (String::new(), "5000"),
+            (format!("mov.u{width} {bound}, WARP_SZ;"), bound),
+            (format!("and.b{width} {bound}, {any}, 255;"), bound),
+            (format!("and.b{width} {bound}, {any}, 8191;"), bound),
+            // What a register of 32 bits holds, as it is or half of it.
+            if width == 64 {
+                ("mov.u32 %r8, WARP_SZ; cvt.u64.u32 d4, %r8;".to_owned(), bound)
+            } else {
+                ("mov.u32 %r8, %ntid.x; shr.u32 %r9, %r8, 1;".to_owned(), bound)
+            },
+        ];
+        for (start, (made, bound), by) in
+            starts.iter().flat_map(|start| bounds.iter().flat_map(move |bound| [1, 4, 7].map(|by| (start, bound, by))))
+        {
+            let start = format!("{made} {start}").replace("{w}", &width.to_string()).replace("{one}", one).replace("{any}", any);
+            let steps =
+                [format!("shl.b{width} {one}, {one}, {by};"), format!("shl.b{width} {other}, {one}, {by}; mov.b{width} {one}, {other};")];
+            for (test, step) in ["lt.s", "lt.u", "le.s"].iter().flat_map(|test| steps.iter().map(move |step| (test, step))) {
+                let test = format!("setp.{test}{width} %p1, {one}, {bound};");
+                all.extend([false, true].map(|tests_first| looped(&start, (&test, step), tests_first)));
+            }
+        }
+    }
+    all
+}
+
+/// Loops that add a number, or one of a few.
+fn sums() -> Vec<String> {
+    let mut all = Vec::new();
+    for (width, [one, two, by, any, _]) in NAMES {
+        let mut add = |start: &str, test: &str, by: &str| {
+            let (test, step) = (format!("setp.{test};"), format!("add.s{width} {one}, {one}, {by};"));
+            all.extend([false, true].map(|tests_first| looped(start, (&test, &step), tests_first)));
+        };
+        for (step, bound, order) in [1, 3, 16, 64].iter().flat_map(|step| {
+            let tests = [10, 64, 1000].map(|bound| [(step, bound, "lt.u"), (step, bound, "le.s")]);
+            tests.into_iter().flatten()
+        }) {
+            add(&format!("mov.u{width} {one}, 5;"), &format!("{order}{width} %p1, {one}, {bound}"), &step.to_string());
+            let order = order.replace('l', "g").replace('u', "s");
+            add(&format!("mov.u{width} {one}, 659;"), &format!("{order}{width} %p1, {one}, {}", 10 - bound), &format!("-{step}"));
+        }
+        for bound in [64, 200] {
+            let start = format!("and.b{width} {two}, {any}, 1; add.s{width} {by}, {two}, 64; mov.u{width} {one}, 0;");
+            add(&start, &format!("le.s{width} %p1, {one}, {bound}"), by);
+        }
+    }
+    all
+}
+
+#[test]
+fn what_ends_soon_by_the_pass_does_so_by_the_proof() {
+    for (forms, least) in [(halvings(), 350), (doublings(), 350), (sums(), 60)] {
+        let mut alone = 0;
+        for text in &forms {
+            let polled = polled(text, &Options { path: "odd.ptx".to_owned(), ..Options::default() });
+            alone += usize::from(!polled.contains("asked, late;"));
+            let report = verify_ptx(&polled);
+            assert!(report.holds(), "{:#?}\n{polled}", report.loops);
+        }
+        assert!(alone >= least, "of {} loops only {alone} are left alone", forms.len());
+    }
+}
+
+/// As compilers write them: each is left alone.
+const USUAL: [&str; 8] = [
+    // for (s = n / 2; s > 0; s >>= 1)
+    "shr.u32 %r3, %r1, 1;\n$L: add.s32 %r5, %r5, %r3; shr.u32 %r7, %r3, 1; setp.gt.u32 %p1, %r3, 1; mov.u32 %r3, %r7; @%p1 bra $L;",
+    "mov.u32 %r3, %ntid.x;\n$L: add.s32 %r5, %r5, %r3; setp.gt.u32 %p1, %r3, 3; shr.u32 %r3, %r3, 1; @%p1 bra $L;",
+    "mov.u32 %r3, %ntid.x;\n$L: add.s32 %r5, %r5, %r3; shr.u32 %r3, %r3, 1; setp.ne.s32 %p1, %r3, 0; @%p1 bra $L;",
+    // The same beside what is doubled.
+    "shr.u32 %r3, %r1, 1; mov.u32 %r7, 1; setp.eq.s32 %p1, %r3, 0; @%p1 bra $X;\n\
+     $L: setp.ge.u32 %p2, %r2, %r3; @%p2 bra $N; mul.lo.s32 %r8, %r7, %r4; add.s32 %r9, %r8, %r7; xor.b32 %r5, %r5, %r9;\n\
+     $N: shl.b32 %r7, %r7, 1; shr.u32 %r3, %r3, 1; setp.ne.s32 %p3, %r3, 0; @%p3 bra $L;\n$X:",
+    // The same with a sign.
+    "mov.u32 %r3, %r1;\n$L: shr.u32 %r7, %r3, 31; add.s32 %r8, %r3, %r7; shr.s32 %r9, %r8, 1; add.s32 %r5, %r5, %r9; setp.gt.s32 %p1, %r3, 3; mov.u32 %r3, %r9;\n\
+     @%p1 bra $L;",
+    "mov.u32 %r3, %r1;\n$L: add.s32 %r5, %r5, %r3; shr.s32 %r7, %r3, 1; setp.gt.s32 %p1, %r3, 1; mov.u32 %r3, %r7; @%p1 bra $L;",
+    // for (o = 1; o < 32; o <<= 1)
+    "mov.u32 %r3, 1;\n$L: add.s32 %r5, %r5, %r3; shl.b32 %r7, %r3, 1; setp.lt.u32 %p1, %r3, 16; mov.u32 %r3, %r7; @%p1 bra $L;",
+    "mov.u32 %r3, 1; mov.u32 %r7, WARP_SZ;\n$L: add.s32 %r5, %r5, %r3; shl.b32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, %r7; @%p1 bra $L;",
+];
+
+#[test]
+fn usual_loops_that_halve_or_double_have_no_poll() {
+    for body in USUAL {
+        let polled = polled(&kernel(body), &Options { path: "odd.ptx".to_owned(), ..Options::default() });
+        assert!(!polled.contains("asked, late;"), "{polled}");
+        assert!(verify_ptx(&polled).holds(), "{polled}");
+    }
+}
+
 fn main() -> std::process::ExitCode {
     cuinstr_trial::main()
 }

@@ -91,7 +91,8 @@ impl Context<'_, '_> {
         {
             return Some((variable, step, true));
         }
-        let added = self.only_writer(number, tested, latch)?;
+        // The proof follows no such step behind the test.
+        let added = self.only_writer(number, tested, latch).filter(|added| self.precedes(*added, test))?;
         let [_, Operand::Register(base), by @ Operand::Register(_)] = *self.code.operands(added) else { return None };
         let is_own =
             base == tested && self.code.opcode(added).strip_prefix("add.").is_some_and(|kind| super::counted::is_integer(kind, width));

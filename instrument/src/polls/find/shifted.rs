@@ -6,6 +6,9 @@ use cuinstr_ptx::{Operand, Register};
 /// Bits of numbers that are followed.
 const BITS: u32 = 30;
 
+/// Most threads of a block.
+const MOST_THREADS: i64 = 1024;
+
 impl Context<'_, '_> {
     /// How often such a loop runs at most, which goes on while the register `tested` stands so to the bound. `before` has the trips of loops in front of it.
     pub(super) fn most_shifts(
@@ -31,11 +34,9 @@ impl Context<'_, '_> {
         let bits = |most: i64| u64::from(i64::BITS - most.leading_zeros());
         let most = match (head, kind.strip_prefix(['u', 'b', 's'])?.parse() == Ok(width)) {
             ("shr", true) => {
-                // The sign stays, so that what is below zero comes to -1. Half of a number comes to zero from below, too.
+                // The sign stays, so that what is below zero comes to -1. Half of a number comes to zero from below, too, but no proof follows that.
                 let ends = match (order, bound) {
-                    (Order::NotEqual, Operand::Integer(0)) => {
-                        !kind.starts_with('s') || is_half || start().is_some_and(|start| start.0 >= 0)
-                    }
+                    (Order::NotEqual, Operand::Integer(0)) => !kind.starts_with('s') || start().is_some_and(|start| start.0 >= 0),
                     (Order::Greater, Operand::Integer(bound)) => bound >= 0 && (is_signed || !kind.starts_with('s')),
                     (Order::GreaterEqual, Operand::Integer(bound)) => bound > 0 && (is_signed || !kind.starts_with('s')),
                     _ => false,
@@ -43,7 +44,9 @@ impl Context<'_, '_> {
                 ends.then(|| start().filter(|start| start.0 >= 0).map_or(width.into(), |start| bits(start.1)))?
             }
             ("shl", true) if !is_half && matches!(order, Order::Less | Order::LessEqual) => {
-                let bound = self.most_of(bound)?;
+                // The proof widens what a register bounds to the threads of a block, and no further.
+                let is_number = matches!(bound, Operand::Integer(_));
+                let bound = self.most_of(bound).filter(|most| is_number || *most <= MOST_THREADS)?;
                 // The first product that is not below the bound has no sign bit, whatever the comparison asks.
                 let fits = bits(bound) + u64::from(by) <= u64::from(BITS);
                 start().filter(|start| start.0 > 0 && fits)?;
@@ -95,7 +98,11 @@ mod tests {
                 "$L: shr.u32 %r2, %r1, 31; add.s32 %r3, %r1, %r2; shr.s32 %r4, %r3, 1; setp.gt.s32 %p1, %r1, 3; mov.u32 %r1, %r4; @%p1 bra $L;",
                 34,
             ),
-            ("$L: shr.u32 %r2, %r1, 31; add.s32 %r3, %r2, %r1; shr.s32 %r1, %r3, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L;", 34),
+            ("$L: shr.u32 %r2, %r1, 31; add.s32 %r3, %r2, %r1; shr.s32 %r1, %r3, 1; setp.ge.s32 %p1, %r1, 1; @%p1 bra $L;", 34),
+            (
+                "mov.u32 %r1, %ntid.x; $L: shr.u32 %r2, %r1, 31; add.s32 %r3, %r2, %r1; shr.s32 %r1, %r3, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L;",
+                13,
+            ),
         ] {
             assert_eq!(trips(body), Some(expected), "{body}");
         }
@@ -107,6 +114,10 @@ mod tests {
             // -1 stays what it is.
             "$L: shr.s32 %r1, %r1, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L;",
             "$L: shr.s32 %r1, %r1, 1; setp.gt.u32 %p1, %r1, 3; @%p1 bra $L;",
+            // Half of -1 is zero, which no proof follows.
+            "$L: shr.u32 %r2, %r1, 31; add.s32 %r3, %r2, %r1; shr.s32 %r1, %r3, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra $L;",
+            // The bound is beyond the threads of a block.
+            "mov.u32 %r1, 1; mov.u32 %r2, 2048; $L: shl.b32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r2; @%p1 bra $L;",
             "$L: shr.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 3; @%p1 bra $L;",
             "$L: shr.u32 %r1, %r1, 1; setp.ne.s32 %p1, %r1, 1; @%p1 bra $L;",
             "$L: shr.u32 %r1, %r1, 1; setp.ge.u32 %p1, %r1, 0; @%p1 bra $L;",

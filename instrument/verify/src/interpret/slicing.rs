@@ -14,6 +14,9 @@ use cuinstr_ptx::Flow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// Most statements between a comparison and what doubles the same register.
+const MOST_NEAR: usize = 64;
+
 /// Most registers of one slice. Those left out are unknown.
 const MOST_SLOTS: usize = 1 << 16;
 
@@ -233,9 +236,14 @@ impl<'a> Slice<'a> {
             Default::default()
         };
         let (mut settled, mut copies) = (settled.into_iter().peekable(), copies.into_iter().peekable());
+        let kept = if self.is_close { kept(body, &decoded) } else { Vec::new() };
+        let mut kept = kept.into_iter().peekable();
         for (statement, instruction) in decoded {
             let block = body.block_of(statement);
             let is_again = settled.next_if_eq(&statement).is_some();
+            while let Some((_, copy, width)) = kept.next_if(|(reader, ..)| *reader == statement) {
+                self.add_unheld(block, copy, width);
+            }
             self.add_widened(block, &instruction);
             self.add_step(block, statement, instruction, is_again);
             while let Some((_, copy)) = copies.next_if(|(writer, _)| *writer == statement) {
@@ -249,12 +257,17 @@ impl<'a> Slice<'a> {
     /// Adds what widens the factor of a product, at a closer look.
     fn add_widened(&mut self, block: u32, instruction: &Instruction<'a>) {
         if let Some(copy) = widening(instruction).filter(|_| self.is_close) {
-            let slot = self.slots.len() as u32;
-            self.slots.push((NO_REGISTER, 64));
-            self.add_step(block, NO_STATEMENT, copy, false);
-            if let Some(step) = self.steps.last_mut() {
-                step.writes = vec![slot];
-            }
+            self.add_unheld(block, copy, 64);
+        }
+    }
+
+    /// Adds an instruction whose result goes to a slot that no register has.
+    fn add_unheld(&mut self, block: u32, instruction: Instruction<'a>, width: u8) {
+        let slot = self.slots.len() as u32;
+        self.slots.push((NO_REGISTER, width));
+        self.add_step(block, NO_STATEMENT, instruction, false);
+        if let Some(step) = self.steps.last_mut() {
+            step.writes = vec![slot];
         }
     }
 
@@ -297,6 +310,27 @@ fn guards(body: &Body<'_>, blocks: &[u32]) -> Vec<(u32, Register)> {
         guard.map(|register| (block, register))
     };
     blocks.iter().filter_map(guard).collect()
+}
+
+/// Copies of what is compared and doubled, and then written anew in the same block. Each has the statement that it stands in front of, and its width.
+/// What the branch says of the old value narrows the new one, which is a multiple of it. But no register holds the old one any more.
+fn kept<'a>(body: &Body<'_>, decoded: &[(u32, Instruction<'a>)]) -> Vec<(u32, Instruction<'a>, u8)> {
+    let mut found = Vec::new();
+    for (at, (statement, instruction)) in decoded.iter().enumerate().filter(|(_, (_, instruction))| instruction.op.compares.is_some()) {
+        let Some(&of @ Operand::Register(register)) = instruction.rest.first() else { continue };
+        let (width, block) = (body.registers.width(register), body.block_of(*statement));
+        let is_here = |(other, _): &&(u32, Instruction<'a>)| body.block_of(*other) == block;
+        let doubles = |(_, other): &(u32, Instruction<'a>)| other.op.head == "shl" && other.rest.first() == Some(&of);
+        let behind = || decoded[at..].iter().take_while(is_here).take(MOST_NEAR);
+        let is_doubled = decoded[..at].iter().rev().take_while(is_here).take(MOST_NEAR).chain(behind()).any(doubles);
+        if is_doubled && behind().any(|(_, other)| other.first == [register]) && matches!(width, 32 | 64) {
+            let opcode = if width == 64 { "mov.b64" } else { "mov.b32" };
+            let op = Op::new(opcode);
+            let copy = Instruction { opcode, op, guard: None, first: vec![NO_REGISTER], rest: vec![of], ..instruction.clone() };
+            found.push((*statement, copy, width));
+        }
+    }
+    found
 }
 
 /// For a product of 64 bits of a register of 32 bits and a number, what has that register widened: the product is a multiple of it, and where the

@@ -11,6 +11,9 @@ const MOST: usize = 64;
 /// Largest factor that marks are multiplied with, as a power of two.
 const MOST_SHIFT: i128 = 5;
 
+/// The same of what is shifted to the left.
+const MOST_DOUBLED: i128 = 30;
+
 /// Most threads of a block along an axis.
 const MOST_THREADS: i128 = 1024;
 
@@ -28,6 +31,7 @@ impl Thresholds {
         let class_of = classes(steps, slots, first_sum);
         let mut thresholds = Self { by_class: vec![Vec::new(); class_of.len()], class_of };
         thresholds.add_constants(steps);
+        thresholds.add_steps(steps);
         thresholds.add_products(steps);
         thresholds.add_falls(steps);
         for marks in &mut thresholds.by_class {
@@ -48,13 +52,17 @@ impl Thresholds {
         // What is compared with the size of a block comes to rest at the largest.
         let is_size = |step: &&Step<'_>| matches!(step.instruction.rest.first(), Some(Operand::Name(name)) if name.starts_with("%ntid."));
         let of_blocks: Vec<u32> = steps.iter().filter(is_size).filter_map(result).map(|slot| self.class_of[slot as usize]).collect();
+        // What doubles up to a register's value mostly does so up to such a size, too.
+        let doubles = |step: &&Step<'_>| step.instruction.op.head == "shl";
+        let doubled: Vec<u32> = steps.iter().filter(doubles).filter_map(result).map(|slot| self.class_of[slot as usize]).collect();
         for step in steps {
             let instruction = &step.instruction;
             let numbers =
                 instruction.rest.iter().filter_map(|operand| if let Operand::Number(value) = operand { Some(*value) } else { None });
             if instruction.op.compares.is_some() {
                 let sides: Vec<u32> = instruction.rest.iter().filter_map(|operand| slot(Some(operand))).collect();
-                if sides.iter().any(|side| of_blocks.contains(&self.class_of[*side as usize])) {
+                let is_among = |classes: &[u32]| sides.iter().any(|side| classes.contains(&self.class_of[*side as usize]));
+                if is_among(&of_blocks) || sides.len() > 1 && is_among(&doubled) {
                     for side in &sides {
                         self.marks(*side).extend([MOST_THREADS - 1, MOST_THREADS, MOST_THREADS + 1]);
                     }
@@ -79,7 +87,7 @@ impl Thresholds {
             let instruction = &step.instruction;
             let (Some(of), Some(Operand::Number(number))) = (slot(instruction.rest.first()), instruction.rest.get(1)) else { continue };
             let factor = match instruction.op.head {
-                "shl" if (1..=MOST_SHIFT).contains(number) => 1 << number,
+                "shl" if (1..=MOST_DOUBLED).contains(number) => 1 << number,
                 "mul" if instruction.op.suffix.starts_with("lo.") && (2..=1 << MOST_SHIFT).contains(number) => *number,
                 _ => continue,
             };
@@ -88,6 +96,27 @@ impl Thresholds {
         }
         for (result, marks) in products {
             self.marks(result).extend(marks);
+        }
+    }
+
+    /// Adds where the marks so far come to by one step, for classes with one sum alone. What is compared before its step goes beyond the bound by that.
+    fn add_steps(&mut self, steps: &[Step<'_>]) {
+        let mut sums: BTreeMap<u32, Vec<i128>> = BTreeMap::new();
+        for step in steps {
+            let instruction = &step.instruction;
+            if let (Some(sign), Some(result), [Operand::Register(_), Operand::Number(number)]) =
+                (instruction.op.sums(), result(step), &instruction.rest[..])
+            {
+                sums.entry(self.class_of[result as usize]).or_default().push(number * i128::from(sign));
+            }
+        }
+        for (class, sums) in sums {
+            let marks = &mut self.by_class[class as usize];
+            if let [by] = sums[..] {
+                marks.extend_from_within(..);
+                let half = marks.len() / 2;
+                marks[half..].iter_mut().for_each(|mark| *mark += by);
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use crate::domain::value::{Assumption, Value};
 use crate::interpret::edge_cost::{Count, NEVER};
 use crate::interpret::work::Work;
 use crate::rank::remaining::{MOST_TRIED, ends_at_zero, remaining_from};
+use std::collections::BTreeSet;
 
 /// Most rounds that a register's bits allow. What is counted by less needs no such look.
 pub(crate) const MOST_LENGTHS: u64 = 64;
@@ -35,7 +36,20 @@ pub(crate) fn logarithmic(
         let doubles = before.lo > 0 && after.lo >= 2 * before.lo;
         (halves || doubles).then_some((slot, before, halves))
     };
-    let found: Vec<(u32, Interval, bool)> = again.iter().filter_map(bounds).take(MOST_TRIED).collect();
+    // Of numbers with a sign all are not told to become shorter, but each length may be. Then each is tried that is shifted, or a copy.
+    let written = |head: &str| {
+        let steps = blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)]);
+        steps.filter(|step| step.instruction.op.head == head).flat_map(|step| step.writes.iter().copied()).collect::<BTreeSet<u32>>()
+    };
+    let shifted = written("shr");
+    let copied = if shifted.is_empty() { BTreeSet::new() } else { written("mov") };
+    let is_shifted = |(slot, value): (u32, &Value)| {
+        let is_tried = (shifted.contains(&slot) || copied.contains(&slot)) && bounds((slot, value)).is_none();
+        let width = width_of(work, slot);
+        is_tried.then(|| (slot, base.0.get(slot).map_or(Interval::full(width), |before| before.range).unsigned(width), true))
+    };
+    let mut found: Vec<(u32, Interval, bool)> = again.iter().filter_map(bounds).take(MOST_TRIED).collect();
+    found.extend(again.iter().filter_map(is_shifted).filter(|(_, before, _)| before.hi > 0).take(MOST_TRIED));
     for (slot, range, halves) in found {
         let width = width_of(work, slot);
         let length = |value: i128| 128 - value.leading_zeros();
