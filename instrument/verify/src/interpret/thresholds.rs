@@ -53,8 +53,8 @@ impl Thresholds {
         let is_size = |step: &&Step<'_>| matches!(step.instruction.rest.first(), Some(Operand::Name(name)) if name.starts_with("%ntid."));
         let of_blocks: Vec<u32> = steps.iter().filter(is_size).filter_map(result).map(|slot| self.class_of[slot as usize]).collect();
         // What doubles up to a register's value mostly does so up to such a size, too.
-        let doubles = |step: &&Step<'_>| step.instruction.op.head == "shl";
-        let doubled: Vec<u32> = steps.iter().filter(doubles).filter_map(result).map(|slot| self.class_of[slot as usize]).collect();
+        let is_shift = |step: &&Step<'_>| step.instruction.op.head == "shl";
+        let doubled: Vec<u32> = steps.iter().filter(is_shift).filter_map(result).map(|slot| self.class_of[slot as usize]).collect();
         for step in steps {
             let instruction = &step.instruction;
             let numbers =
