@@ -112,6 +112,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_unit_is_what_the_lightest_loop_that_polls_weighs() {
+        let weights = [Some(4), None, Some(3), Some(0)];
+        assert_eq!(scale(&weights, &[None, None, None, Some(9)]), 3);
+        assert_eq!(scale(&weights, &[None; 4]), 0);
+        assert_eq!(scale(&weights[..2], &[Some(9); 2]), 0);
+        assert_eq!(scale(&[Some(MOST_WEIGHT)], &[None]), MOST_SCALE);
+    }
+
+    #[test]
     fn an_instruction_weighs_what_it_may_wait_for() {
         let tries = ["mbarrier.try_wait.b64", "mbarrier.try_wait.parity.shared::cta.b64", "mbarrier.try_wait.acquire.cta.b64"];
         for (weight, operands, around, opcodes) in [
