@@ -27,7 +27,12 @@ fn kernel(body: &str) -> String {
 }
 
 /// What is odd about each loop, and its text.
-const LOOPS: [(&str, &str); 51] = [
+const LOOPS: [(&str, &str); 52] = [
+    (
+        "a branch leads to a loop with a step in a register, past what stands in front of it",
+        "mov.u32 %r3, %r1; setp.lt.s32 %p1, %r1, 3; @%p1 bra $L;\nadd.s32 %r3, %r3, 5;\n$L: mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r3, %r3, %r4;\n\
+         setp.lt.s32 %p2, %r3, %r2; @%p2 bra $L;\nxor.b32 %r6, %r3, %r5;",
+    ),
     (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\

@@ -24,10 +24,13 @@ pub(crate) struct PollInterval {
 }
 
 impl PollInterval {
+    /// The least that `first` is.
+    pub(crate) const LEAST_FIRST: u32 = 5;
+
     /// 1024 units are about 20 microseconds of a full device; the clock tells better, once it was read.
     pub(crate) fn of(gap: PollGap) -> Self {
         let gap = u32::try_from(gap.nanoseconds() / 1000).unwrap_or(u32::MAX).max(1);
-        let first = (52 * gap).ilog2().clamp(5, MOST_INTERVAL);
+        let first = (52 * gap).ilog2().clamp(Self::LEAST_FIRST, MOST_INTERVAL);
         Self { first, short: 1 << (first - 2), gap }
     }
 }

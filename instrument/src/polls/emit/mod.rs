@@ -35,7 +35,7 @@ pub(in crate::polls) const RESERVED: &str = "__cuinstr_";
 pub(in crate::polls) const MOST_INTERVAL: u32 = 13;
 
 /// Largest scale of a function: the logarithm of how many times four statements a unit of its allowance is.
-pub(in crate::polls) const MOST_SCALE: u32 = 5;
+pub(in crate::polls) const MOST_SCALE: u32 = PollInterval::LEAST_FIRST;
 
 /// The variables that a host shares.
 pub(in crate::polls) const CONTROL: &str = include_str!("control.ptx");

@@ -438,12 +438,12 @@ pub(super) fn is_integer(kind: &str, width: u8) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::polls) mod tests {
     use super::*;
     use crate::polls::find::NONE;
 
     /// Asks of the loop at the first header, by the block that ends with its test and whether the loop goes on where that is taken.
-    pub(in crate::polls::find) fn asked<T>(body: &str, ask: impl FnOnce(&Context<'_, '_>, (u32, bool)) -> T) -> Option<T> {
+    pub(in crate::polls) fn asked<T>(body: &str, ask: impl FnOnce(&Context<'_, '_>, (u32, bool)) -> T) -> Option<T> {
         let text = format!(".version 9.0 .target sm_90 .entry k() {{ .reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; {body} }}");
         let module = cuinstr_ptx::parse(&text);
         assert_eq!(module.faults, []);

@@ -89,6 +89,13 @@ impl Copied {
         })
     }
 
+    /// Whether control comes to its header from outside by falling in alone. A branch to it passes by what stands in front of it.
+    pub(super) fn is_fallen_into(&self, context: &Context<'_, '_>) -> bool {
+        let (graph, header) = (context.graph, self.blocks.start);
+        let mut outside = graph.sources(header).filter(|from| !self.blocks.contains(from));
+        outside.all(|from| from + 1 == header && graph.edges_to(from, header).all(|edge| edge.when != Some(true)))
+    }
+
     /// Where its text begins, and where it ends: with its last semicolon.
     pub(super) fn range(&self, function: &Function<'_>) -> (u32, u32) {
         (before_label(function, self.first), function.statements[self.end as usize - 1].end + 1)
@@ -99,8 +106,8 @@ impl Copied {
         self.written(context, number, true)
     }
 
-    /// The same, but branches to its header lead to where the loop itself begins.
-    pub(super) fn first_iteration(&self, context: &Context<'_, '_>, number: u32) -> String {
+    /// The same, but branches to its header lead to where its iterations are counted.
+    pub(super) fn first_iterations(&self, context: &Context<'_, '_>, number: u32) -> String {
         self.written(context, number, false)
     }
 

@@ -10,7 +10,7 @@ use cuinstr_ptx::{Flow, Kind, TableKind, Target, tokens, unsigned};
 use std::collections::BTreeMap;
 
 /// The logarithm of what a way from entry to entry weighs at least, in units: what lies on it is not counted, and may set up loops.
-const LEAST: u32 = 2;
+pub(super) const LEAST: u32 = 2;
 
 /// A way into such a cycle: from a block outside, to the label that stands for the block.
 struct WayIn {

@@ -130,7 +130,7 @@ pub(in crate::polls) fn poll_cycles(
     polled.calls = by_call.is_some();
     // Calls have one function for all, and activations of others, or of the same one, multiply what this one may run.
     let is_scaled = !module.counts_all() && by_call.is_none() && repeats.is_empty() && !module.activations.unwinds(index);
-    let scale = if is_scaled { weights::scale(&weights, &alone) } else { 0 };
+    let scale = if is_scaled { weights::scale(loops, &weights, &alone) } else { 0 };
     weights.iter_mut().flatten().for_each(|weight| *weight = weight.saturating_sub(scale));
     let poll = by_call.unwrap_or_else(|| module.spelling.of(way.cold, way.has_products, scale));
     // What one loop has taken from the tank another has not yet used.
@@ -249,7 +249,7 @@ struct Placer<'p, 'a> {
 }
 
 impl<'a> Placer<'_, 'a> {
-    /// Puts the function's allowance in front of its loops. Gives what stands in its front, and what is to stand behind a peeled iteration. Empty if no loop
+    /// Puts the function's allowance in front of its loops. Gives what stands in its front, and what is to stand behind peeled iterations. Empty if no loop
     /// pays.
     fn allowance(&mut self, alone: &[Option<u64>]) -> (String, String) {
         if !self.has_allowance {

@@ -2,11 +2,14 @@
 //! So the first iterations of such a loop stand in front of it.
 
 use super::copies::Copied;
-use super::{EXPECTED, NONE, Placer};
+use super::{NONE, Placer};
 use crate::polls::emit;
 
 /// Iterations that stand in front of a loop. `f16max` of `HeCBench` has two, and takes 1.031 for the 1.171 that it takes with one.
 const FIRST: u32 = 4;
+
+/// How many of these a loop around it pays for: most such loops end soon.
+const PAID: u32 = 2;
 
 /// A loop that is peeled.
 pub(super) struct Peeled {
@@ -19,9 +22,10 @@ pub(super) struct Peeled {
 impl Placer<'_, '_> {
     /// Has a loop's first iterations stand in front of it, if they can be written twice. An iteration weighs `1 << weight`.
     pub(super) fn peel(&mut self, number: u32, weight: u32) {
-        let copied = Copied::of(&self.context, number).filter(|copied| !copied.leads_back(&self.context) && !self.module.counts_all());
+        let is_simple = |copied: &Copied| copied.is_fallen_into(&self.context) && !copied.leads_back(&self.context);
+        let copied = Copied::of(&self.context, number).filter(|copied| is_simple(copied) && !self.module.counts_all());
         let is_inside = self.context.loops.all[number as usize].outer != NONE;
-        self.peeled.extend(copied.map(|copied| Peeled { number, copied, paid: is_inside.then_some(EXPECTED << weight) }));
+        self.peeled.extend(copied.map(|copied| Peeled { number, copied, paid: is_inside.then_some(PAID << weight) }));
     }
 
     /// Whether the only loop of the function that polls is peeled. Threads of few iterations need no allowance then.
@@ -31,13 +35,13 @@ impl Placer<'_, '_> {
         polled.next().is_some_and(is_peeled) && polled.next().is_none()
     }
 
-    /// Writes these iterations. What `settles` the allowance comes behind the only one, if it is to stand there.
+    /// Writes these iterations. What `settles` the allowance comes behind those of the only loop, if it is to stand there.
     pub(super) fn write_peeled(&mut self, settles: &str) {
-        // Inner and later loops were placed first. In the order of the text, what leads behind one loop does not lead behind the next one's first iteration.
+        // Inner and later loops were placed first. In the order of the text, what leads behind one loop does not lead behind the next one's first iterations.
         for Peeled { copied, paid, .. } in std::mem::take(&mut self.peeled).into_iter().rev() {
             let name = self.new_number();
             let (at, behind) = copied.range(self.context.function);
-            let copy = copied.first_iteration(&self.context, name);
+            let copy = copied.first_iterations(&self.context, name);
             emit::copies::peeled(&mut self.edits.at(at), name, (FIRST, paid), &copy, settles);
             emit::copies::behind_few(&mut self.edits.at(behind), name);
         }

@@ -1,10 +1,10 @@
 //! What an iteration of each loop weighs.
 
-use super::HEAVY;
 use super::emit::MOST_SCALE;
+use super::{HEAVY, irreducible};
 use crate::options::Polls;
-use crate::polls::find::NONE;
 use crate::polls::find::counted::Context;
+use crate::polls::find::{Loops, NONE};
 
 /// Statements of a unit that the allowance is counted in.
 const UNIT: u32 = 4;
@@ -35,11 +35,13 @@ pub(super) fn of(context: &Context<'_, '_>, polls: Polls, mut weights: Vec<u32>,
     weights.into_iter().map(|weight| (weight < WAIT).then(|| logarithm(weight))).collect()
 }
 
-/// The scale of a function's units, by the weights of its loops and whether each is left alone: the lightest one that polls has a weight of one unit then, or more. The
+/// The scale of a function's units, by the weights of its loops and whether each is left alone: the lightest one that counts weighs one unit then, or more. The
 /// largest allowance is a number of units, so with heavier ones a loop can run for as long as the gap between polls asks for.
-pub(super) fn scale(weights: &[Option<u32>], alone: &[Option<u64>]) -> u32 {
-    let polled = weights.iter().zip(alone).filter(|(_, alone)| alone.is_none());
-    polled.filter_map(|(weight, _)| *weight).min().unwrap_or(0).min(MOST_SCALE)
+pub(super) fn scale(loops: &Loops, weights: &[Option<u32>], alone: &[Option<u64>]) -> u32 {
+    let counts = weights.iter().zip(alone).zip(&loops.all).filter(|((_, alone), _)| alone.is_none());
+    let reserve = |is_natural: bool| if is_natural { 0 } else { irreducible::LEAST };
+    let counted = counts.filter_map(|((weight, _), one)| Some(weight.as_ref()?.saturating_sub(reserve(one.is_natural))));
+    counted.min().unwrap_or(0).min(MOST_SCALE)
 }
 
 /// What an iteration of each loop weighs in statements, without those inside.
@@ -110,14 +112,15 @@ fn weight_of(opcode: &str, operands: usize, around: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::polls::find::counted::tests::asked;
 
     #[test]
-    fn a_unit_is_what_the_lightest_loop_that_polls_weighs() {
-        let weights = [Some(4), None, Some(3), Some(0)];
-        assert_eq!(scale(&weights, &[None, None, None, Some(9)]), 3);
-        assert_eq!(scale(&weights, &[None; 4]), 0);
-        assert_eq!(scale(&weights[..2], &[Some(9); 2]), 0);
-        assert_eq!(scale(&[Some(MOST_WEIGHT)], &[None]), MOST_SCALE);
+    fn a_unit_is_what_the_lightest_loop_that_counts_weighs() {
+        let scales = asked("$L: add.u32 %r1, %r1, %r2; setp.lt.u32 %p1, %r1, 9; @%p1 bra $L;", |context, _| {
+            [(Some(4), None), (Some(MOST_WEIGHT), None), (Some(0), None), (None, None), (Some(4), Some(9))]
+                .map(|(weight, alone)| scale(context.loops, &[weight], &[alone]))
+        });
+        assert_eq!(scales, Some([4, MOST_SCALE, 0, 0, 0]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Thresholds for widening: the constants that a register is compared with, set to and clamped to, their neighbours, and
+//! Thresholds for widening: the constants that a register is compared with, set to and clamped to, their neighbours, their sums and products with constants, and
 //! what is left of the least of them once all is taken away that steps take.
 
 use crate::interpret::step::Step;
@@ -31,7 +31,7 @@ impl Thresholds {
         let class_of = classes(steps, slots, first_sum);
         let mut thresholds = Self { by_class: vec![Vec::new(); class_of.len()], class_of };
         thresholds.add_constants(steps);
-        thresholds.add_steps(steps);
+        thresholds.add_sums(steps);
         thresholds.add_products(steps);
         thresholds.add_falls(steps);
         for marks in &mut thresholds.by_class {
@@ -100,7 +100,7 @@ impl Thresholds {
     }
 
     /// Adds where the marks so far come to by one step, for classes with one sum alone. What is compared before its step goes beyond the bound by that.
-    fn add_steps(&mut self, steps: &[Step<'_>]) {
+    fn add_sums(&mut self, steps: &[Step<'_>]) {
         let mut sums: BTreeMap<u32, Vec<i128>> = BTreeMap::new();
         for step in steps {
             let instruction = &step.instruction;
@@ -112,7 +112,8 @@ impl Thresholds {
         }
         for (class, sums) in sums {
             let marks = &mut self.by_class[class as usize];
-            if let [by] = sums[..] {
+            // Those of too many would push out the largest.
+            if let ([by], true) = (&sums[..], 2 * marks.len() <= MOST) {
                 marks.extend_from_within(..);
                 let half = marks.len() / 2;
                 marks[half..].iter_mut().for_each(|mark| *mark += by);

@@ -36,7 +36,7 @@ pub(crate) fn logarithmic(
         let doubles = before.lo > 0 && after.lo >= 2 * before.lo;
         (halves || doubles).then_some((slot, before, halves))
     };
-    // Of numbers with a sign all are not told to become shorter, but each length may be. Then each is tried that is shifted, or a copy.
+    // Of signed numbers the range does not say that all become shorter. Each length may say so. So what is shifted, or copied, is tried as well.
     let written = |head: &str| {
         let steps = blocks.iter().flat_map(|block| &work.slice.steps[work.slice.steps(*block)]);
         steps.filter(|step| step.instruction.op.head == head).flat_map(|step| step.writes.iter().copied()).collect::<BTreeSet<u32>>()
