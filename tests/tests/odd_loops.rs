@@ -29,11 +29,6 @@ fn kernel(body: &str) -> String {
 /// What is odd about each loop, and its text.
 const LOOPS: [(&str, &str); 52] = [
     (
-        "a branch leads to a loop with a step in a register, past what stands in front of it",
-        "mov.u32 %r3, %r1; setp.lt.s32 %p1, %r1, 3; @%p1 bra $L;\nadd.s32 %r3, %r3, 5;\n$L: mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r3, %r3, %r4;\n\
-         setp.lt.s32 %p2, %r3, %r2; @%p2 bra $L;\nxor.b32 %r6, %r3, %r5;",
-    ),
-    (
         "the variable is a copy that each iteration takes first, as nvcc writes it where the old value is asked for behind the loop",
         "mov.u32 %r3, 0; mov.u32 %r7, %r1;\n$L: mov.u32 %r3, %r7; mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r7, %r3, 1; setp.lt.s32 %p1, %r7, %r2; @%p1 bra $L;\n\
          xor.b32 %r6, %r3, %r7;",
@@ -205,6 +200,11 @@ const LOOPS: [(&str, &str); 52] = [
          $A: add.s32 %r5, %r5, 1;\n$B: add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, %r2; @%p1 bra $A;\n$E: add.s32 %r6, %r6, 1;\n$F:",
     ),
     ("its step is in a register", "$L: mad.lo.s32 %r5, %r5, 3, %r1; add.s32 %r1, %r1, %r4; setp.lt.s32 %p1, %r1, %r2; @%p1 bra $L;"),
+    (
+        "a branch leads to a loop with a step in a register, past what stands in front of it",
+        "mov.u32 %r3, %r1; setp.lt.s32 %p1, %r1, 3; @%p1 bra $L;\nadd.s32 %r3, %r3, 5;\n$L: mad.lo.s32 %r5, %r5, 3, %r3; add.s32 %r3, %r3, %r4;\n\
+         setp.lt.s32 %p2, %r3, %r2; @%p2 bra $L;\nxor.b32 %r6, %r3, %r5;",
+    ),
     (
         "the same four times, as compilers write it",
         "$L: add.s32 %r5, %r5, %r1; add.s32 %r3, %r1, %r4; add.s32 %r5, %r5, %r3; add.s32 %r7, %r4, %r3; add.s32 %r8, %r7, %r4; xor.b32 %r6, %r6, %r8;\n\

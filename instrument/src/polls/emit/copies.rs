@@ -53,8 +53,8 @@ pub(in crate::polls) fn brief_loop(out: &mut Insertion<'_>, number: u32, loop_: 
     let _ = write!(out, "\n\t}}\n{copy}\n\tbra.uni $__cuinstr_few{number};\n$__cuinstr_long{number}:\n");
 }
 
-/// In front of a loop: its first iterations, at most so `many`, for which the allowance may pay so many units. A thread that needs no more passes by what
-/// `settles` the allowance.
+/// In front of a loop: its first iterations, at most so `many`, for which the allowance may pay so many units. A thread that needs no more passes by
+/// what `settles` the allowance.
 pub(in crate::polls) fn peeled(out: &mut Insertion<'_>, number: u32, (many, paid): (u32, Option<u32>), copy: &str, settles: &str) {
     if let Some(paid) = paid {
         let _ = write!(out, "\n\tsub.s32 %__cuinstr_left, %__cuinstr_left, {paid};");

@@ -44,6 +44,9 @@ const STOP: &str = include_str!("stop.ptx");
 const POLL: &str = include_str!("poll.ptx");
 const RENEW: &str = include_str!("renew.ptx");
 
+/// Where a poll's text has the logarithm of its function's first allowance.
+const FIRST: &str = "@FIRST@";
+
 /// The functions that polls need, for the front of a module.
 ///
 /// What stops a thread needs to keep no registers for its caller, which ends behind the call. While it kept sixteen it used others, up to the 44th, and
@@ -77,7 +80,7 @@ struct Polls {
     entry: Common,
     /// A poll alone.
     each: Common,
-    /// A poll that gives the function a new allowance: up to the site's number, and behind it.
+    /// A poll that gives the function a new allowance: up to the site's number, without what stands in `paced`, and behind it.
     renewing: [Common; 2],
     behind: Common,
     /// Where the function's polls jump to when the thread must stop.
@@ -93,8 +96,8 @@ pub(in crate::polls) struct Spelling {
     pub(in crate::polls) limits: Limits,
     call: Polls,
     inline: Polls,
-    /// As the first part of `renewing`, for functions of each scale but zero.
-    scaled: [Common; MOST_SCALE as usize],
+    /// What stands in front of `renewing`, up to the logarithm of the first allowance.
+    paced: Common,
     /// As `behind`, where products of a warp group may be under way.
     behind_products: Common,
     returns: [Common; 2],
@@ -106,6 +109,8 @@ pub(in crate::polls) struct Spelling {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::polls) struct Poll {
     texts: Polls,
+    /// What begins those that give a new allowance: a text, and the logarithm of the first one. None where that is said elsewhere.
+    begins: Option<(Common, u32)>,
 }
 
 /// The least pace of the warp's threads is the pace of all: with an allowance each, they would poll one after the other. And what all threads count with
@@ -122,7 +127,7 @@ impl Spelling {
         let (gap, limits) = (options.poll_gap, options.limits);
         let first = first_pace(gap);
         let lines = Lines::new(limits);
-        let renew = |scale| renew((gap, first - scale), &lines, limits, has.has_redux);
+        let renew = renew(gap, &lines, limits, has.has_redux);
         let (parameter, passed, third, cycles) = if lines.has_cycles {
             (
                 "\t.param .b64 __cuinstr_cycles;\n",
@@ -143,9 +148,7 @@ impl Spelling {
         let entry = keep(&poll(has, &entry, (late, lines.no_cycles), "", front));
         // Where no kernel notes its begin, a thread's first poll does not ask how late it is: a short launch would wait there for that.
         let late = if options.begin_by_polls { "setp.gt.and.u64 late, begin, limit, %__cuinstr_paced" } else { late };
-        let renewing = |scale| poll(has, &lines, (late, &lines.due), &renew(scale), front);
-        let scaled = std::array::from_fn(|scale| keep(&renewing(scale as u32 + 1)));
-        let renewing = renewing(0);
+        let renewing = poll(has, &lines, (late, &lines.due), &renew, front);
         let stops = format!(
             "$__cuinstr_leaves:\n\t{{\n\t.param .b64 __cuinstr_at;\n\t.param .b32 __cuinstr_reason;\n{parameter}\tst.param.b64 [__cuinstr_at], %__cuinstr_site;\n\t\
              st.param.b32 [__cuinstr_reason], %__cuinstr_why;\n{passed}\tcall __cuinstr_stop, (__cuinstr_at, __cuinstr_reason{third});\n\t}}\n\texit;\n"
@@ -153,10 +156,11 @@ impl Spelling {
         let shared = (!limits.any()).then(|| {
             (
                 shared::CALL.map(|text| keep(&text.replace("@MOST@", &(1 << MOST_INTERVAL).to_string()))),
-                keep(&shared::function([&renewing, &behind(""), &stops])),
+                keep(&shared::function([&renewing.replace(FIRST, &first.to_string()), &behind(""), &stops])),
             )
         });
-        let (renewing, behind, behind_products) = (keep(&renewing), keep(&behind("")), keep(&behind(WAIT)));
+        let (paced, renewing) = renewing.split_once(FIRST).unwrap_or((&renewing, ""));
+        let (paced, renewing, behind, behind_products) = (keep(paced), keep(renewing), keep(&behind("")), keep(&behind(WAIT)));
         let mut polls = |stops: &str| Polls { entry, each, renewing: [renewing, behind], behind, stops: keep(stops) };
         let call = polls(&stops);
         let copied = if lines.has_cycles { "\t.reg .b64 ran;\n\tmov.b64 ran, %__cuinstr_ran;\n" } else { "" };
@@ -164,21 +168,20 @@ impl Spelling {
             "$__cuinstr_leaves:\n\t{{\n\t.reg .b64 site;\n\t.reg .b32 why;\n\tmov.b64 site, %__cuinstr_site;\n\tmov.b32 why, %__cuinstr_why;\n{copied}{}\t}}\n",
             stop(lines.has_cycles)
         ));
-        Self { first, limits, call, inline, scaled, behind_products, returns: RETURNS.map(|text| edits.keep(text.to_owned())), shared }
+        Self { first, limits, call, inline, paced, behind_products, returns: RETURNS.map(|text| edits.keep(text.to_owned())), shared }
     }
 
     /// The polls of a function of that scale, which may have products of a warp group under way.
     pub(in crate::polls) fn of(self, cold: Cold, has_products: bool, scale: u32) -> Poll {
         let texts = if cold == Cold::Call { self.call } else { self.inline };
         let behind = if has_products { self.behind_products } else { texts.behind };
-        let renewing = scale.checked_sub(1).map_or(texts.renewing[0], |at| self.scaled[at as usize]);
-        Poll { texts: Polls { behind, renewing: [renewing, behind], ..texts } }
+        Poll { texts: Polls { behind, renewing: [texts.renewing[0], behind], ..texts }, begins: Some((self.paced, self.first - scale)) }
     }
 
     /// Polls that call one function, if those of this kind may.
     pub(in crate::polls) fn shared(self, cold: Cold, has_products: bool) -> Option<Poll> {
         let (renewing, _) = self.shared.filter(|_| cold == Cold::Call && !has_products)?;
-        Some(Poll { texts: Polls { renewing, ..self.call } })
+        Some(Poll { texts: Polls { renewing, ..self.call }, begins: None })
     }
 
     /// Writes the function that they call.
@@ -217,6 +220,10 @@ impl Poll {
 
     /// A poll that gives the function a new allowance.
     fn renewing(self, out: &mut Insertion<'_>, site: u64) {
+        if let Some((text, first)) = self.begins {
+            out.common(text);
+            let _ = write!(out, "{first}");
+        }
         written(out, self.texts.renewing, site);
     }
 }
@@ -258,11 +265,9 @@ fn first_pace(gap: PollGap) -> u32 {
 }
 
 /// What gives a new allowance.
-fn renew((gap, first): (PollGap, u32), lines: &Lines, limits: Limits, has_redux: bool) -> String {
-    let first = first.to_string();
+fn renew(gap: PollGap, lines: &Lines, limits: Limits, has_redux: bool) -> String {
     let gap = PollInterval::of(gap).gap;
-    let renew =
-        RENEW.replace("@FIRST@", &first).replace("@LONGEST@", &(64 * gap).to_string()).replace("@SCALE@", &(0x10_0000 / gap).to_string());
+    let renew = RENEW.replace("@LONGEST@", &(64 * gap).to_string()).replace("@SCALE@", &(0x10_0000 / gap).to_string());
     let renew = renew.replace("@SAME@", if has_redux { SAME } else { "" });
     let renew = renew.replace("@UNARMED@", if limits.any() { "" } else { UNARMED });
     let renew = renew.replace("@TANK@", &lines.tank).replace("@DRAW@", &lines.draw);

@@ -17,6 +17,9 @@ const MOST_BACK: u32 = 64;
 /// Threads that a block is taken to have at least. In a smaller one loops that step by its size run longer.
 const THREADS: i64 = 64;
 
+/// Most threads of a block.
+pub(super) const MOST_THREADS: i64 = 1024;
+
 /// Values that a nest of loops keeps, taken to lie near zero: a test in front of the nest says whether they do.
 #[derive(Debug)]
 pub(in crate::polls) struct Pins {
@@ -269,8 +272,8 @@ fn near(range: Range) -> Option<Range> {
 /// What a special register holds, or the name of a number.
 fn special(name: &str) -> Option<Range> {
     match name {
-        "%tid.x" | "%tid.y" | "%tid.z" => Some((0, 1023)),
-        "%ntid.x" => Some((THREADS, 1024)),
+        "%tid.x" | "%tid.y" | "%tid.z" => Some((0, MOST_THREADS - 1)),
+        "%ntid.x" => Some((THREADS, MOST_THREADS)),
         "%laneid" => Some((0, 31)),
         "WARP_SZ" => Some((32, 32)),
         "%warpid" => Some((0, 63)),

@@ -1,13 +1,11 @@
 //! How often a loop runs at most that shifts a register until it is zero, or beyond a number: `for (s = blockDim.x / 2; s > 0; s /= 2)`.
 
+use super::bounded::MOST_THREADS;
 use super::counted::{Context, Order, is_integer};
 use cuinstr_ptx::{Operand, Register};
 
 /// Bits of numbers that are followed.
 const BITS: u32 = 30;
-
-/// Most threads of a block.
-const MOST_THREADS: i64 = 1024;
 
 impl Context<'_, '_> {
     /// How often such a loop runs at most, which goes on while the register `tested` stands so to the bound. `before` has the trips of loops in front of it.

@@ -35,8 +35,8 @@ pub(super) fn of(context: &Context<'_, '_>, polls: Polls, mut weights: Vec<u32>,
     weights.into_iter().map(|weight| (weight < WAIT).then(|| logarithm(weight))).collect()
 }
 
-/// The scale of a function's units, by the weights of its loops and whether each is left alone: the lightest one that counts weighs one unit then, or more. The
-/// largest allowance is a number of units, so with heavier ones a loop can run for as long as the gap between polls asks for.
+/// The scale of a function's units, by the weights of its loops and whether each is left alone. The lightest one that counts weighs one unit then, or more.
+/// The largest allowance is a number of units, so with heavier ones a loop can run for as long as the gap between polls asks for.
 pub(super) fn scale(loops: &Loops, weights: &[Option<u32>], alone: &[Option<u64>]) -> u32 {
     let counts = weights.iter().zip(alone).zip(&loops.all).filter(|((_, alone), _)| alone.is_none());
     let reserve = |is_natural: bool| if is_natural { 0 } else { irreducible::LEAST };

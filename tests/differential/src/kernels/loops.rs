@@ -27,8 +27,8 @@ impl Writer<'_> {
             27 => self.doubles(budget),
             28 => self.local_array(),
             29 => self.shared_latch(budget),
-            30..35 => self.shifts(budget),
-            35..42 => self.strides(budget),
+            30..35 => self.at_times_in_scope(20, |writer| writer.shifts(budget)),
+            35..42 => self.at_times_in_scope(20, |writer| writer.strides(budget)),
             _ => self.odd(budget),
         };
         self.uniform = uniform;

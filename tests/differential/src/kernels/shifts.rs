@@ -9,10 +9,6 @@ use super::{MOST_M, MOST_N, THREADS};
 impl Writer<'_> {
     /// Such a loop. Gives the most iterations.
     pub(super) fn shifts(&mut self, budget: u64) -> u64 {
-        let scope = self.random.percent(20);
-        if scope {
-            self.open();
-        }
         let step = match self.random.below(9) {
             0..2 => Step::Shifts("shr.u"),
             2 => Step::Shifts("shr.b"),
@@ -22,11 +18,7 @@ impl Writer<'_> {
         };
         let (width, signed) = (self.random.of(&[32, 32, 32, 32, 64, 64, 16]), self.random.percent(50));
         let walk = if step == Step::Shifts("shl.b") { self.doubling(width, signed, step) } else { self.halving(width, signed, step) };
-        let cost = self.walks(walk, budget);
-        if scope {
-            self.close();
-        }
-        cost
+        self.walks(walk, budget)
     }
 
     fn halving(&mut self, width: u32, signed: bool, step: Step) -> Walk {

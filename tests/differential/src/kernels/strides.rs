@@ -9,10 +9,6 @@ use super::{MOST_M, MOST_N, THREADS};
 impl Writer<'_> {
     /// Such a loop. Gives the most iterations.
     pub(super) fn strides(&mut self, budget: u64) -> u64 {
-        let scope = self.random.percent(20);
-        if scope {
-            self.open();
-        }
         let (width, signed) = (self.random.of(&[32, 32, 32, 32, 32, 64, 64, 16]), self.random.percent(60));
         let order = match self.random.below(12) {
             0..7 => Order::Less,
@@ -23,11 +19,7 @@ impl Writer<'_> {
         let times = self.random.of(&[1, 2, 2, 3, 4, 4, 4, 4, 4, 4, 8, 16, 17, 20]);
         let (start, by, bound) =
             (self.stride_start((width, signed)), self.stride_step((width, signed)), self.stride_bound((width, signed)));
-        let cost = self.walks(Walk { width, signed, order, start, by, bound, step: Step::Adds(times) }, budget);
-        if scope {
-            self.close();
-        }
-        cost
+        self.walks(Walk { width, signed, order, start, by, bound, step: Step::Adds(times) }, budget)
     }
 
     fn stride_start(&mut self, (width, signed): (u32, bool)) -> Drawn {

@@ -323,6 +323,19 @@ impl<'r> Writer<'r> {
         self.scopes.push((self.out.len(), String::new(), 0));
     }
 
+    /// Writes something, in a scope of its own so many times of a hundred.
+    pub(super) fn at_times_in_scope<T>(&mut self, percent: usize, write: impl FnOnce(&mut Self) -> T) -> T {
+        let has_scope = self.random.percent(percent);
+        if has_scope {
+            self.open();
+        }
+        let written = write(self);
+        if has_scope {
+            self.close();
+        }
+        written
+    }
+
     /// Closes it. Names that stand in front of it and not in it mean something else between the braces, at times.
     pub(super) fn close(&mut self) {
         let Some((at, mut declared, _)) = self.scopes.pop() else { return };
