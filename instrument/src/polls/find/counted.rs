@@ -290,13 +290,18 @@ impl<'a> Context<'_, 'a> {
 
     /// Whether a load's address is made of what the loop has loaded.
     pub(in crate::polls) fn is_loaded(&self, number: u32, load: u32, work: &mut Vec<Register>) -> bool {
+        self.is_made_of(number, load, work, |opcode| opcode.starts_with("ld.") && !opcode.starts_with("ld.param"))
+    }
+
+    /// Whether what a statement reads is made, in the loop, of what such an instruction brings.
+    pub(in crate::polls) fn is_made_of(&self, number: u32, load: u32, work: &mut Vec<Register>, brings: impl Fn(&str) -> bool) -> bool {
         work.clear();
         self.code.each_read(load, |register| work.push(register));
         let mut seen = 0;
         while let Some(register) = work.pop() {
             for statement in self.writers_in(number, register) {
                 let opcode = self.code.opcode(statement);
-                if statement != load && opcode.starts_with("ld.") && !opcode.starts_with("ld.param") || statement == load && seen > 0 {
+                if statement != load && brings(opcode) || statement == load && seen > 0 {
                     return true;
                 }
                 seen += 1;

@@ -348,7 +348,8 @@ impl<'a> Placer<'_, 'a> {
         }
         let one = &self.context.loops.all[number as usize];
         let is_light = place.weight < ALLOWANCE && (one.outer != NONE || one.statements <= LIGHT);
-        if let Some(test) = test.filter(|_| is_innermost && is_light) {
+        let spins = |test: &Test<'_>| one.outer == NONE && weights::spins(&self.context, number, self.last(test.block));
+        if let Some(test) = test.filter(|test| is_innermost && is_light && !spins(test)) {
             let paid = if one.outer == NONE || has_fuel { CHUNK } else { EXPECTED };
             if one.outer != NONE && self.written_out(number, place, behind, test, (CHUNK, paid)) {
                 return Form::Chunk;

@@ -5,11 +5,9 @@ use super::copies::Copied;
 use super::{NONE, Placer};
 use crate::polls::emit;
 
-/// Iterations that stand in front of a loop. `f16max` of `HeCBench` has two, and takes 1.031 for the 1.171 that it takes with one.
-const FIRST: u32 = 4;
-
-/// How many of these a loop around it pays for: most such loops end soon.
-const PAID: u32 = 2;
+/// Iterations that stand in front of a loop, and that a loop around it pays for. `f16max` of `HeCBench` has two, and takes 1.031 for the 1.171 that it takes
+/// with one.
+const FIRST: u32 = 2;
 
 /// A loop that is peeled.
 pub(super) struct Peeled {
@@ -25,7 +23,7 @@ impl Placer<'_, '_> {
         let is_simple = |copied: &Copied| copied.is_fallen_into(&self.context) && !copied.leads_back(&self.context);
         let copied = Copied::of(&self.context, number).filter(|copied| is_simple(copied) && !self.module.counts_all());
         let is_inside = self.context.loops.all[number as usize].outer != NONE;
-        self.peeled.extend(copied.map(|copied| Peeled { number, copied, paid: is_inside.then_some(PAID << weight) }));
+        self.peeled.extend(copied.map(|copied| Peeled { number, copied, paid: is_inside.then_some(FIRST << weight) }));
     }
 
     /// Whether the only loop of the function that polls is peeled. Threads of few iterations need no allowance then.

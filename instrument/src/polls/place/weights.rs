@@ -54,7 +54,7 @@ pub(super) fn statements(context: &Context<'_, '_>, repeats: &[u32], unwinds: bo
         if let Some(weight) = weights.get_mut(inner as usize) {
             for statement in block.first..block.end {
                 let opcode = context.code.opcode(statement);
-                let waits = opcode.starts_with("ld") && context.is_loaded(inner, statement, &mut work);
+                let waits = asks(opcode) || opcode.starts_with("ld") && context.is_loaded(inner, statement, &mut work);
                 let more = weight_of(opcode, context.code.operands(statement).len(), context.loops.all[inner as usize].statements);
                 *weight = weight.saturating_add(more).saturating_add(if waits { DEPENDENT } else { 0 });
             }
@@ -82,8 +82,22 @@ const REPEATS: u32 = UNIT << 9;
 /// many as a stack holds are what the proof takes.
 const UNWINDS: u32 = UNIT << 4;
 
-/// What a load weighs besides, at an address that the loop has loaded: nothing else hides its latency.
+/// What a load weighs besides, at an address that the loop has loaded: nothing else hides its latency. The same holds for what `asks` others: where a grid
+/// spins on one word, each access waits for all the others.
 const DEPENDENT: u32 = 112;
+
+/// Whether a loop's test asks what others may have written, as it does where threads spin. ptxas gains nothing where it unrolls such loops.
+pub(super) fn spins(context: &Context<'_, '_>, number: u32, test: u32) -> bool {
+    context.is_made_of(number, test, &mut Vec::new(), asks)
+}
+
+/// Whether an instruction brings what other blocks may have written meanwhile.
+fn asks(opcode: &str) -> bool {
+    let (head, rest) = opcode.split_once('.').unwrap_or((opcode, ""));
+    let mut parts = rest.split('.');
+    let is_strong = || rest.split('.').any(|part| matches!(part, "volatile" | "relaxed" | "acquire" | "mmio"));
+    (head == "atom" || head == "ld" && is_strong()) && !parts.any(|part| part.starts_with("shared") || part == "local")
+}
 
 /// The weight of an instruction that waits.
 const WAIT: u32 = 1 << 20;
@@ -121,6 +135,18 @@ mod tests {
                 .map(|(weight, alone)| scale(context.loops, &[weight], &[alone]))
         });
         assert_eq!(scales, Some([4, MOST_SCALE, 0, 0, 0]));
+    }
+
+    #[test]
+    fn an_access_asks_where_other_blocks_may_write() {
+        for opcode in ["ld.volatile.global.u32", "ld.acquire.gpu.u32", "ld.relaxed.sys.global.b64", "atom.global.cas.b32", "atom.add.u32"] {
+            assert!(asks(opcode), "{opcode}");
+        }
+        for opcode in
+            ["ld.global.u32", "ld.volatile.shared.u32", "atom.shared::cta.add.u32", "st.volatile.global.u32", "red.global.add.u32", "exit"]
+        {
+            assert!(!asks(opcode), "{opcode}");
+        }
     }
 
     #[test]
