@@ -1,5 +1,5 @@
-//! Thresholds for widening: the constants that a register is compared with, set to and clamped to, their neighbours, their
-//! sums and products with constants, and what is left of the least of them once all is taken away that steps take.
+//! Thresholds for widening: the constants that a register is compared with, set to and clamped to. Their neighbours, and
+//! their sums and products with constants, are some too. So is what steps leave of the least one.
 
 use crate::interpret::step::Step;
 use crate::program::instruction::{Operand, Order};
