@@ -36,6 +36,9 @@ pub(crate) struct Work<'w, 'a> {
     pub(crate) asks_action: bool,
 }
 
+/// How often a large set gets as many looks again as it was worth.
+pub(crate) const MORE: usize = 2;
+
 /// Looks that a set is worth.
 pub(crate) fn allotted(set: &[u32], slice: &Slice<'_>) -> usize {
     LOOKS + PATIENCE * (set.len() + slice.steps.len())

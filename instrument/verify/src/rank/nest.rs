@@ -10,7 +10,7 @@ use crate::interpret::loop_invariant::{entries, follow};
 use crate::interpret::parameters::Returns;
 use crate::interpret::pass::MOST_BACK;
 use crate::interpret::slice::Slice;
-use crate::interpret::work::{LOOKS, Work, allotted};
+use crate::interpret::work::{LOOKS, MORE, Work, allotted};
 use crate::program::cfg::{Components, Graph};
 use crate::program::instruction::Register;
 use crate::rank::loop_proof::prove;
@@ -90,9 +90,7 @@ pub(crate) fn rounds_by<'a>(
     found
 }
 
-/// How often a set gets as many looks again as it was worth, and how many these are at least: a smaller set has many for each of its blocks.
-const MORE: usize = 2;
-
+/// How many looks a set has that may get more: a smaller one has many for each of its blocks.
 const LEAST_FOR_MORE: usize = 2 * LOOKS;
 
 /// Looks that a set gets beyond those that it is worth: where most loops that these went into were proved, the next ones may be, too.

@@ -9,7 +9,7 @@ use crate::domain::value::Assumption;
 use crate::interpret::edge_cost::{Count, EdgeCost};
 use crate::interpret::slice::Slice;
 use crate::interpret::step::each_needed;
-use crate::interpret::work::{Work, allotted};
+use crate::interpret::work::{MORE, Work, allotted};
 use crate::rank::linear::{Fall, MOST_ROUNDS};
 use crate::rank::loops::{Known, LoopProof, Paid, Proof, Shared};
 use crate::rank::nest_phases;
@@ -37,8 +37,8 @@ pub(crate) fn share(work: &mut Work<'_, '_>, found: &mut [LoopProof], known: &Kn
     if found.len() > MOST_TOGETHER {
         return;
     }
-    // What the loops alone used up is not missing here. What lies inside comes first, as it is less to look at.
-    work.budget = work.budget.max(allotted(&found[0].blocks, work.slice));
+    // What the loops alone used up is not missing here: it may be as much once more. What lies inside comes first, as it is less to look at.
+    work.budget = work.budget.max((1 + MORE) * allotted(&found[0].blocks, work.slice));
     for index in (0..found.len()).rev() {
         let (Proof::Counted(count) | Proof::PolledWithin(count)) = found[index].proof else { continue };
         let inside = all_inside(found, index);
