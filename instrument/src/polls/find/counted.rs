@@ -294,21 +294,21 @@ impl<'a> Context<'_, 'a> {
     }
 
     /// Whether what a statement reads is made, in the loop, of what such an instruction brings.
-    pub(in crate::polls) fn is_made_of(&self, number: u32, load: u32, work: &mut Vec<Register>, brings: impl Fn(&str) -> bool) -> bool {
+    pub(in crate::polls) fn is_made_of(&self, number: u32, reader: u32, work: &mut Vec<Register>, brings: impl Fn(&str) -> bool) -> bool {
         work.clear();
-        self.code.each_read(load, |register| work.push(register));
+        self.code.each_read(reader, |register| work.push(register));
         let mut seen = 0;
         while let Some(register) = work.pop() {
             for statement in self.writers_in(number, register) {
                 let opcode = self.code.opcode(statement);
-                if statement != load && brings(opcode) || statement == load && seen > 0 {
+                if statement != reader && brings(opcode) || statement == reader && seen > 0 {
                     return true;
                 }
                 seen += 1;
                 if seen > MOST_STEPS_BACK {
                     return false;
                 }
-                if statement != load {
+                if statement != reader {
                     self.code.each_read(statement, |register| work.push(register));
                 }
             }
